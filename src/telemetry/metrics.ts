@@ -1,0 +1,42 @@
+/**
+ * The narrow face of the metrics registry: rooms declare what they count, the registry decides how it is
+ * kept and written. Names, labels and buckets are Kubernetes' own where Kubernetes has the metric.
+ */
+export type Labels = Record<string, string>;
+
+export interface Counter {
+  inc(labels?: Labels, by?: number): void;
+}
+
+export interface Gauge {
+  set(value: number, labels?: Labels): void;
+  /** Forgets the series with these labels. */
+  remove(labels: Labels): void;
+}
+
+export interface Histogram {
+  /** `value` in the metric's unit, seconds for durations. */
+  observe(value: number, labels?: Labels): void;
+}
+
+export interface MetricOptions {
+  name: string;
+  help: string;
+  labels?: readonly string[];
+}
+
+export interface Metrics {
+  counter(options: MetricOptions): Counter;
+  gauge(options: MetricOptions): Gauge;
+  /** A gauge whose series are asked for at scrape time. */
+  observedGauge(options: MetricOptions, read: () => Iterable<{ value: number; labels?: Labels }>): void;
+  histogram(options: MetricOptions & { buckets: readonly number[] }): Histogram;
+}
+
+/** Counts nothing; for tests and for embedding. */
+export const silentMetrics: Metrics = {
+  counter: () => ({ inc() {} }),
+  gauge: () => ({ set() {}, remove() {} }),
+  observedGauge() {},
+  histogram: () => ({ observe() {} }),
+};
