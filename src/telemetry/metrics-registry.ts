@@ -1,0 +1,148 @@
+/**
+ * The metrics of one agent, kept by prom-client in a registry of its own (two agents in one process do not
+ * mix), written in the Prometheus text format.
+ *
+ * Guarantees: a metric declared twice with the same kind and labels is the same metric; declared
+ * differently, or with a second reader, it is an error at once, not a broken scrape later. A reader of an observed metric that throws
+ * leaves out its own series and no other.
+ */
+import PromCounter from 'prom-client/lib/counter.js';
+import PromGauge from 'prom-client/lib/gauge.js';
+import PromHistogram from 'prom-client/lib/histogram.js';
+import PromRegistry from 'prom-client/lib/registry.js';
+import type { Counter, Gauge, Histogram, Labels, MetricOptions, Metrics } from './metrics.ts';
+
+/** Labels of `kubernetes_build_info`. */
+export interface BuildInfo {
+  /** For example `1.36.2`. */
+  readonly version: string;
+  readonly gitCommit: string;
+  readonly gitTreeState: 'clean' | 'dirty' | '';
+  /** RFC 3339. */
+  readonly buildDate: string;
+}
+
+type Series = Iterable<{ value: number; labels?: Labels }>;
+
+interface Declared {
+  readonly shape: string;
+  readonly handle: Counter & Gauge & Histogram & { observed?: unknown };
+}
+
+export class MetricsRegistry implements Metrics {
+  readonly #registry = new PromRegistry();
+  readonly #declared = new Map<string, Declared>();
+
+  /** `Content-Type` of {@link exposition}. */
+  readonly contentType: string = PromRegistry.PROMETHEUS_CONTENT_TYPE;
+
+  /** Every metric in the Prometheus text format. */
+  exposition(): Promise<string> {
+    return this.#registry.metrics();
+  }
+
+  counter(options: MetricOptions): Counter {
+    return this.#declare('counter', options, () => {
+      const counter = new PromCounter(this.#config(options));
+      return { inc: (labels, by = 1) => (labels ? counter.inc(labels, by) : counter.inc(by)) };
+    });
+  }
+
+  gauge(options: MetricOptions): Gauge {
+    return this.#declare('gauge', options, () => {
+      const gauge = new PromGauge(this.#config(options));
+      return {
+        set: (value, labels) => (labels ? gauge.set(labels, value) : gauge.set(value)),
+        remove: (labels) => gauge.remove(labels),
+      };
+    });
+  }
+
+  histogram(options: MetricOptions & { buckets: readonly number[] }): Histogram {
+    return this.#declare(`histogram of ${options.buckets.join(' ')}`, options, () => {
+      const histogram = new PromHistogram({ ...this.#config(options), buckets: [...options.buckets] });
+      return {
+        observe: (value, labels) => (labels ? histogram.observe(labels, value) : histogram.observe(value)),
+      };
+    });
+  }
+
+  observedGauge(options: MetricOptions, read: () => Series | Promise<Series>): void {
+    this.#declare('observed gauge', options, () => {
+      const gauge = new PromGauge({
+        ...this.#config(options),
+        async collect() {
+          this.reset();
+          for (const { value, labels } of await seriesOf(read)) this.set(labels ?? {}, value);
+        },
+      });
+      return { observed: gauge };
+    });
+  }
+
+  /** A counter whose totals are kept elsewhere (by the kernel, say) and asked for at scrape time. */
+  observedCounter(options: MetricOptions, read: () => Series | Promise<Series>): void {
+    this.#declare('observed counter', options, () => {
+      const counter = new PromCounter({
+        ...this.#config(options),
+        async collect() {
+          this.reset();
+          for (const { value, labels } of await seriesOf(read)) this.inc(labels ?? {}, value);
+        },
+      });
+      return { observed: counter };
+    });
+  }
+
+  #declare(kind: string, { name, labels = [] }: MetricOptions, make: () => Partial<Declared['handle']>) {
+    const shape = `${kind} with labels (${[...labels].sort().join(', ')})`;
+    const before = this.#declared.get(name);
+    if (before === undefined) {
+      const handle = make() as Declared['handle'];
+      this.#declared.set(name, { shape, handle });
+      return handle;
+    }
+    if (before.shape !== shape || before.handle.observed !== undefined) {
+      throw new MetricConflict(`metric ${name} is declared as ${shape}, but exists as ${before.shape}`);
+    }
+    return before.handle;
+  }
+
+  #config({ name, help, labels = [] }: MetricOptions) {
+    return { name, help, labelNames: [...labels], registers: [this.#registry] };
+  }
+}
+
+/** Two rooms declare one metric differently: a mistake in the program. */
+export class MetricConflict extends Error {
+  override name = 'MetricConflict';
+}
+
+async function seriesOf(read: () => Series | Promise<Series>): Promise<Series> {
+  try {
+    return [...(await read())];
+  } catch {
+    return [];
+  }
+}
+
+/** Declares `kubernetes_build_info`, whose value is always 1. */
+export function declareBuildInfo(metrics: Metrics, build: BuildInfo): void {
+  const [major = '', minor = ''] = build.version.split('.');
+  const labels: Labels = {
+    build_date: build.buildDate,
+    // What compiled and runs the agent: the labels are Go's, the values are true for this one.
+    compiler: 'v8',
+    git_commit: build.gitCommit,
+    git_tree_state: build.gitTreeState,
+    git_version: `v${build.version}`,
+    go_version: `node${process.version}`,
+    major,
+    minor,
+    platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
+  };
+  const help =
+    '[BETA] A metric with a constant 1 value labeled by version, commit and build date of the program.';
+  const info = metrics.gauge({ name: 'kubernetes_build_info', help, labels: Object.keys(labels) });
+  info.set(1, labels);
+}
