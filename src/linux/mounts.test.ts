@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdir, open, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import {
+  bindMount,
+  isAtOrBelow,
+  mountAt,
+  mountsAtOrBelow,
+  mountTmpfs,
+  parseMountInfo,
+  readMounts,
+  unmount,
+  unmountAtOrBelow,
+} from './mounts.ts';
+import { tryLock, unlock } from './syscalls.ts';
+
+const table = [
+  '21 26 0:20 / /proc rw,relatime - proc proc rw',
+  '26 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,discard',
+  '40 26 0:33 /sub /mnt/with\\040space\\134back rw shared:2 master:1 - tmpfs tmp\\011fs rw,size=4k,mode=755',
+  'not a line',
+  '41 26 0:34 / /mnt/withother rw - ceph',
+].join('\n');
+
+describe('the mount table', () => {
+  it('reads tags, escapes and options, and leaves out lines it does not understand', () => {
+    const mounts = parseMountInfo(table);
+    assert.deepEqual(
+      mounts.map((mount) => mount.mountPoint),
+      ['/proc', '/', '/mnt/with space\\back'],
+    );
+    assert.deepEqual(mounts[2], {
+      id: 40,
+      parentId: 26,
+      device: '0:33',
+      root: '/sub',
+      mountPoint: '/mnt/with space\\back',
+      options: ['rw'],
+      tags: ['shared:2', 'master:1'],
+      type: 'tmpfs',
+      source: 'tmp\tfs',
+      superOptions: ['rw', 'size=4k', 'mode=755'],
+    });
+  });
+
+  it('tells what lies below a directory by whole path elements', () => {
+    assert.equal(isAtOrBelow('/mnt/a', '/mnt'), true);
+    assert.equal(isAtOrBelow('/mnt', '/mnt'), true);
+    assert.equal(isAtOrBelow('/mnta', '/mnt'), false);
+    assert.equal(isAtOrBelow('/anything', '/'), true);
+    assert.equal(mountsAtOrBelow(parseMountInfo(table), '/mnt').length, 1);
+  });
+});
+
+describe('mounting', () => {
+  let base: string;
+  beforeEach(() => {
+    base = mkdtempSync(join(tmpdir(), 'mounts with space-'));
+  });
+  afterEach(async () => {
+    await unmountAtOrBelow(base);
+    rmSync(base, { recursive: true, force: true });
+  });
+
+  it('mounts a tmpfs once, with its size, and unmounts it once', async () => {
+    const target = join(base, 'memory');
+    await mkdir(target);
+    await mountTmpfs(target, ['size=1048576']);
+    await mountTmpfs(target, ['size=1048576']);
+    const mounted = await mountAt(target);
+    assert.equal(mounted?.type, 'tmpfs');
+    assert.ok(mounted.superOptions.includes('size=1024k'));
+    assert.equal(mountsAtOrBelow(await readMounts(), base).length, 1);
+    assert.equal(await unmount(target), true);
+    assert.equal(await unmount(target), false);
+    assert.equal(await unmount(join(base, 'missing')), false);
+  });
+
+  it('finds a mount point through a symbolic link in its parent', async () => {
+    await mkdir(join(base, 'real/memory'), { recursive: true });
+    await symlink(join(base, 'real'), join(base, 'alias'));
+    await mountTmpfs(join(base, 'real/memory'), []);
+    assert.equal((await mountAt(join(base, 'alias/memory')))?.type, 'tmpfs');
+    assert.deepEqual(await unmountAtOrBelow(join(base, 'alias/memory')), [join(base, 'real/memory')]);
+  });
+
+  it('binds directories and files, read-only when asked, and repairs a half-done read-only bind', async () => {
+    await mkdir(join(base, 'source'));
+    await mkdir(join(base, 'target'));
+    await writeFile(join(base, 'source/file'), 'content');
+    await bindMount(join(base, 'source'), join(base, 'target'));
+    await writeFile(join(base, 'target/second'), 'through the bind');
+    await bindMount(join(base, 'source'), join(base, 'target'), { readOnly: true });
+    await assert.rejects(writeFile(join(base, 'target/third'), ''), { code: 'EROFS' });
+    assert.equal(mountsAtOrBelow(await readMounts(), base).length, 1);
+    assert.equal(await readFile(join(base, 'source/second'), 'utf8'), 'through the bind');
+  });
+
+  it('unmounts nested and stacked mounts, and detaches busy ones', async () => {
+    const outer = join(base, 'outer');
+    await mkdir(outer);
+    await mountTmpfs(outer, []);
+    await mkdir(join(outer, 'inner'));
+    await mountTmpfs(join(outer, 'inner'), []);
+    await mkdir(join(base, 'source'));
+    await bindMount(join(base, 'source'), join(outer, 'inner'));
+    const busy = await open(join(outer, 'inner/file'), 'w').catch(() => undefined);
+    const alsoBusy = await open(join(outer, 'file'), 'w');
+    try {
+      const gone = await unmountAtOrBelow(base);
+      assert.ok(gone.includes(outer));
+      assert.equal(mountsAtOrBelow(await readMounts(), base).length, 0);
+    } finally {
+      await busy?.close();
+      await alsoBusy.close();
+    }
+    await stat(outer);
+  });
+
+  it('names call, path and reason when the kernel refuses', async () => {
+    await mkdir(join(base, 'target'));
+    await assert.rejects(mountTmpfs(join(base, 'target'), ['size=nonsense']), (error: Error) => {
+      assert.match(
+        error.message,
+        /^EINVAL: mount failed on '.*target' \(source 'tmpfs', type tmpfs, options size=nonsense\)$/,
+      );
+      return true;
+    });
+    await assert.rejects(mountTmpfs(join(base, 'missing'), []), { code: 'ENOENT', syscall: 'mount' });
+  });
+});
+
+describe('locks', () => {
+  it('are held by one descriptor at a time', async () => {
+    const base = mkdtempSync(join(tmpdir(), 'lock-'));
+    const first = await open(join(base, 'lock'), 'w');
+    const second = await open(join(base, 'lock'), 'r');
+    try {
+      assert.equal(await tryLock(first.fd), true);
+      assert.equal(await tryLock(second.fd), false);
+      await unlock(first.fd);
+      assert.equal(await tryLock(second.fd), true);
+    } finally {
+      await first.close();
+      await second.close();
+      rmSync(base, { recursive: true });
+    }
+  });
+});
