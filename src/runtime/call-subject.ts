@@ -16,8 +16,8 @@ interface Identifying {
 }
 
 /** Such as `container nginx of pod default/web`, `sandbox 3f2a…`, `image busybox`; empty for other calls. */
-export function callSubject(request: Identifying): string {
-  const { containerId, podSandboxId, config, sandboxConfig, image } = request;
+export function callSubject(request: object): string {
+  const { containerId, podSandboxId, config, sandboxConfig, image } = request as Identifying;
   if (containerId) return `container ${shortId(containerId)}`;
   if (config?.metadata && sandboxConfig) {
     return `container ${config.metadata.name} of pod ${podName(sandboxConfig)}`;

@@ -28,6 +28,6 @@ export function callTimeout<Call extends RuntimeCall>(
   request: RequestOf<Call>,
   requestTimeoutMs: number,
 ): number {
-  const rule = rules[call] as Rule<Call> | undefined;
+  const rule = rules[call];
   return rule ? rule(request, requestTimeoutMs) : requestTimeoutMs;
 }
