@@ -2,12 +2,7 @@
  * A container's environment: envFrom in order, then env in order, then service variables for names not yet
  * taken. It is built anew at every start of a container.
  */
-import {
-  type DownwardFieldError,
-  type PodFacts,
-  podFieldValue,
-  resourceFieldValue,
-} from './downward-fields.ts';
+import { type PodFacts, podFieldValue, resourceFieldValue } from './downward-fields.ts';
 import { lookUpEnvFile } from './env-file.ts';
 import { expand } from './expansion.ts';
 import type { Container, EnvVar, Pod } from './types.ts';
