@@ -41,6 +41,7 @@ const guestPackages = [
   'iptables',
   'iproute2',
   'busybox-static',
+  'dash',
   'bash',
   'util-linux',
   'mount',
@@ -123,6 +124,10 @@ function completeRoot(root: string, node: string): void {
     mkdirSync(join(root, folder), { recursive: true });
   }
   linkApplets(root);
+  // busybox's own shell would prefer its applets to the programs of packages.
+  replaceByLink('dash', join(root, 'usr/bin/sh'));
+  // Found before Debian's runc by its place in PATH: crun starts containers three times faster under emulation.
+  replaceByLink('/usr/bin/crun', join(root, 'usr/local/bin/runc'));
   for (const name of ['iptables', 'ip6tables']) {
     for (const suffix of ['', '-save', '-restore']) {
       replaceByLink('xtables-nft-multi', join(root, 'usr/sbin', name + suffix));

@@ -43,7 +43,7 @@ cd /project
 mkfifo /run/vm/output
 cat /run/vm/output > "$output" &
 sender=$!
-sh -c 'echo $$ > /sys/fs/cgroup/system.slice/command.service/cgroup.procs; exec setsid sh /run/vm/command' \
+/bin/sh -c 'echo $$ > /sys/fs/cgroup/system.slice/command.service/cgroup.procs; exec setsid /bin/sh /run/vm/command' \
   < /dev/null > /run/vm/output 2>&1 3>&-
 code=$?
 

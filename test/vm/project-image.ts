@@ -20,8 +20,8 @@ import { type BaseImage, makeDisk, readIfThere } from './base-image.ts';
 /** Top-level entries of a checkout that tests inside the machine do not need. */
 const leftBehind = new Set(['.git', '.cache', 'node_modules', 'coverage']);
 
-/** Development packages that test files import. */
-const testPackages = ['fast-check'];
+/** Packages outside the run-time dependencies that tests load: the bundle carries protobuf, unbundled sources import it. */
+const testPackages = ['@bufbuild/protobuf', 'fast-check'];
 
 /** Sparse size of the project disk. */
 const diskSize = '2G';
