@@ -1,0 +1,89 @@
+/**
+ * What the agent can do for a pod. Each action carries its reason, in words for the log, the event and
+ * whoever asks why.
+ *
+ * Actions with one key exclude each other: while one is carried out, no other with its key starts. What
+ * has different keys may run side by side.
+ */
+export type Action =
+  /** Write the pod's record, so that a restarted agent knows the pod without its source. */
+  | { readonly kind: 'write-record'; readonly reason: string }
+  /** Make the pod's directories and cgroup. */
+  | { readonly kind: 'prepare-pod'; readonly reason: string }
+  | { readonly kind: 'set-up-volumes'; readonly reason: string }
+  | {
+      readonly kind: 'ensure-image';
+      readonly container: string;
+      readonly attempt: number;
+      readonly reason: string;
+    }
+  | { readonly kind: 'create-sandbox'; readonly attempt: number; readonly reason: string }
+  | { readonly kind: 'stop-sandbox'; readonly sandboxId: string; readonly reason: string }
+  | { readonly kind: 'remove-sandbox'; readonly sandboxId: string; readonly reason: string }
+  | {
+      readonly kind: 'create-container';
+      readonly container: string;
+      readonly attempt: number;
+      readonly sandboxId: string;
+      readonly imageRef: string;
+      /** Milliseconds the instance after this one has to wait; kept with the container. */
+      readonly nextBackoffMs: number;
+      readonly reason: string;
+    }
+  | {
+      readonly kind: 'start-container';
+      readonly container: string;
+      readonly containerId: string;
+      readonly reason: string;
+    }
+  | {
+      readonly kind: 'stop-container';
+      readonly container: string;
+      readonly containerId: string;
+      readonly graceSeconds: number;
+      readonly reason: string;
+    }
+  | {
+      readonly kind: 'remove-container';
+      readonly container: string;
+      readonly containerId: string;
+      readonly reason: string;
+    }
+  /** Take down volumes and cgroup of a pod that has ended. */
+  | { readonly kind: 'tear-down'; readonly reason: string }
+  /** Remove directories, logs and record: the last trace of the pod. */
+  | { readonly kind: 'erase'; readonly reason: string };
+
+export type ActionKind = Action['kind'];
+export type ActionOf<Kind extends ActionKind> = Extract<Action, { kind: Kind }>;
+
+/** The key that says what an action works on. */
+export function actionKey(action: Action): string {
+  switch (action.kind) {
+    case 'write-record':
+      return 'record';
+    case 'prepare-pod':
+    case 'tear-down':
+    case 'erase':
+      return 'pod';
+    case 'set-up-volumes':
+      return 'volumes';
+    case 'ensure-image':
+      return imageKey(action.container);
+    case 'create-sandbox':
+      return 'sandbox';
+    case 'stop-sandbox':
+    case 'remove-sandbox':
+      return sandboxKey(action.sandboxId);
+    case 'create-container':
+    case 'start-container':
+    case 'stop-container':
+      return containerKey(action.container);
+    case 'remove-container':
+      return `remains/${action.containerId}`;
+  }
+}
+
+export const imageKey = (container: string) => `image/${container}`;
+export const containerKey = (container: string) => `container/${container}`;
+export const sandboxKey = (sandboxId: string) => `sandbox/${sandboxId}`;

@@ -1,0 +1,239 @@
+/**
+ * Which containers to make, start, stop or leave alone in a sandbox that can serve. Init containers and
+ * sidecars in their order, then the main containers; each container fails and waits for itself alone.
+ */
+import { formatDuration } from '../kubernetes/duration.ts';
+import { containerHash } from '../kubernetes/hash.ts';
+import { type ContainerKind, type ContainerPlace, podContainers } from '../kubernetes/init-containers.ts';
+import type { Container } from '../kubernetes/types.ts';
+import type { ObservedContainer, ObservedSandbox } from '../runtime/observed-pod.ts';
+import { containerKey } from './action.ts';
+import { beforeFirstStart } from './decide-run.ts';
+import { newestInstance } from './instances.ts';
+import type { PlanDraft, Waiting } from './plan.ts';
+import type { PodView } from './pod-view.ts';
+import { restartBackoff } from './restart-backoff.ts';
+import { mayRestart } from './restart-rule.ts';
+
+export function decideContainers(
+  draft: PlanDraft,
+  view: PodView,
+  sandbox: ObservedSandbox,
+  prepared: boolean,
+): void {
+  const containers = [...podContainers(view.pod.spec)];
+  const scope: Scope = { draft, view, sandbox, prepared };
+  const initialised = isInitialised(view, sandbox, containers);
+
+  for (const container of containers) {
+    const { container: spec, kind } = container;
+    if (kind === 'ephemeral') {
+      if (!newestInstance(view.observed, spec.name)) make(scope, container, undefined);
+      continue;
+    }
+    if (kind === 'init' && initialised) continue;
+    const settled = decideContainer(scope, container);
+    if (initialised || settled || kind === 'regular') continue;
+    // The init order stops here; everything behind it waits.
+    for (const later of containers.slice(containers.indexOf(container) + 1)) {
+      if (later.kind !== 'ephemeral') draft.wait(later.container.name, { reason: 'PodInitializing' });
+    }
+    return;
+  }
+}
+
+interface Scope {
+  readonly draft: PlanDraft;
+  readonly view: PodView;
+  readonly sandbox: ObservedSandbox;
+  readonly prepared: boolean;
+}
+
+/** Once a main container was made in this sandbox, the init order lies behind the pod. */
+function isInitialised(
+  view: PodView,
+  sandbox: ObservedSandbox,
+  containers: readonly ContainerPlace[],
+): boolean {
+  return containers.some(
+    ({ container: spec, kind }) =>
+      kind === 'regular' && newestInstance(view.observed, spec.name, sandbox.id) !== undefined,
+  );
+}
+
+/** Returns true when what follows in the init order may go on. */
+function decideContainer(scope: Scope, container: ContainerPlace): boolean {
+  const { draft, view, sandbox } = scope;
+  const { container: spec, kind } = container;
+  const newest = newestInstance(view.observed, spec.name);
+  const here = newest?.sandboxId === sandbox.id ? newest : undefined;
+
+  switch (here?.state) {
+    case 'Running':
+      return decideRunning(scope, container, here);
+    case 'Created':
+      if (here.hash === containerHash(spec)) start(scope, container, here);
+      else make(scope, container, here);
+      return false;
+    case 'Unknown':
+      stop(scope, here, `Container ${spec.name} is in an unknown state and will be restarted`);
+      return false;
+    case 'Exited':
+      if (kind === 'init' && here.exitCode === 0) return true;
+      break;
+    case undefined:
+      // An init container runs again in every new sandbox, whatever it did in the former one.
+      if (!newest || kind === 'init') {
+        make(scope, container, newest);
+        return false;
+      }
+      break;
+  }
+
+  const dead = newest!;
+  const changed = dead.hash !== containerHash(spec);
+  if (!changed && !mayRestart(view.pod, spec, kind, dead)) return kind === 'regular';
+  const backoff = restartBackoff(dead, view.node.maxRestartBackoffMs);
+  if (!changed && view.now < backoff.startAt) {
+    draft.wakeAt(backoff.startAt);
+    draft.wait(spec.name, crashLoop(view, spec, backoff.delayMs));
+    return false;
+  }
+  make(scope, container, dead, changed ? undefined : backoff.nextBackoffMs);
+  return false;
+}
+
+function decideRunning(
+  scope: Scope,
+  { container: spec, kind }: ContainerPlace,
+  running: ObservedContainer,
+): boolean {
+  const { view } = scope;
+  const health = view.health[running.id];
+  if (running.hash !== containerHash(spec) && kind !== 'init') {
+    stop(scope, running, `Container ${spec.name} definition changed, will be restarted`);
+    return false;
+  }
+  if (health?.failed) {
+    const { probe, graceSeconds } = health.failed;
+    stop(scope, running, `Container ${spec.name} failed ${probe} probe, will be restarted`, graceSeconds);
+    return false;
+  }
+  return kind === 'sidecar' && hasStarted(view, spec, running);
+}
+
+/** A container has started when its postStart hook is done and its startup probe, if any, has succeeded. */
+export function hasStarted(view: PodView, spec: Container, running: ObservedContainer): boolean {
+  if (spec.lifecycle?.postStart && !view.memory.hooksDone[running.id]) return false;
+  return spec.startupProbe === undefined || view.health[running.id]?.started === true;
+}
+
+function start(
+  { draft, view }: Scope,
+  { container: spec, kind }: ContainerPlace,
+  created: ObservedContainer,
+): void {
+  if (kind === 'regular' && earlierHookRuns(view, spec.name)) {
+    draft.wait(spec.name, beforeFirstStart(view));
+    return;
+  }
+  const failure = draft.add({
+    kind: 'start-container',
+    container: spec.name,
+    containerId: created.id,
+    reason: `container ${spec.name} is made and not started`,
+  });
+  draft.wait(spec.name, asWaiting(failure) ?? beforeFirstStart(view));
+}
+
+/** A postStart hook holds back the main containers behind it, as on every Kubernetes node. */
+function earlierHookRuns({ pod, observed, memory, inFlight }: PodView, name: string): boolean {
+  const mains = pod.spec.containers;
+  const earlier = mains.slice(
+    0,
+    mains.findIndex((container) => container.name === name),
+  );
+  return earlier.some((container) => {
+    if (!container.lifecycle?.postStart) return false;
+    const instance = newestInstance(observed, container.name);
+    return (
+      inFlight.has(containerKey(container.name)) ||
+      (instance?.state === 'Running' && !memory.hooksDone[instance.id])
+    );
+  });
+}
+
+function stop(
+  { draft, view }: Scope,
+  running: ObservedContainer,
+  reason: string,
+  graceSeconds?: number,
+): void {
+  draft.add({
+    kind: 'stop-container',
+    container: running.name,
+    containerId: running.id,
+    graceSeconds: graceSeconds ?? view.pod.spec.terminationGracePeriodSeconds,
+    reason,
+  });
+}
+
+/** Ensures the image for the next instance, then makes the instance. */
+function make(
+  scope: Scope,
+  { container: spec, kind }: ContainerPlace,
+  before?: ObservedContainer,
+  nextBackoffMs = 0,
+): void {
+  const { draft, view, sandbox, prepared } = scope;
+  const attempt = nextAttempt(view, spec.name, before);
+  const image = view.memory.images[spec.name];
+  const waiting = before ? { reason: '' } : beforeFirstStart(view);
+  if (image?.attempt !== attempt) {
+    const failure = draft.add({
+      kind: 'ensure-image',
+      container: spec.name,
+      attempt,
+      reason: before ? `container ${spec.name} is to run again` : `container ${spec.name} is to run`,
+    });
+    draft.wait(spec.name, asWaiting(failure) ?? waiting);
+    return;
+  }
+  if (!prepared) {
+    draft.wait(spec.name, waiting);
+    return;
+  }
+  const failure = draft.add({
+    kind: 'create-container',
+    container: spec.name,
+    attempt,
+    sandboxId: sandbox.id,
+    imageRef: image.ref,
+    nextBackoffMs,
+    reason: makeReason(spec, kind, before),
+  });
+  draft.wait(spec.name, asWaiting(failure) ?? waiting);
+}
+
+function makeReason(spec: Container, kind: ContainerKind, before: ObservedContainer | undefined): string {
+  if (!before) return `container ${spec.name} has not run yet`;
+  if (kind === 'init' && before.exitCode === 0)
+    return `init container ${spec.name} runs again in a new sandbox`;
+  return `container ${spec.name} ended with exit code ${before.exitCode ?? 'unknown'} and is to run again`;
+}
+
+function asWaiting(failure: Waiting | undefined): Waiting | undefined {
+  return failure && { reason: failure.reason, message: failure.message };
+}
+
+function nextAttempt(view: PodView, name: string, before: ObservedContainer | undefined): number {
+  return Math.max(view.memory.nextAttempts[name] ?? 0, before ? before.attempt + 1 : 0);
+}
+
+function crashLoop({ pod }: PodView, spec: Container, delayMs: number): Waiting {
+  const { name, namespace, uid } = pod.metadata;
+  return {
+    reason: 'CrashLoopBackOff',
+    message: `back-off ${formatDuration(delayMs)} restarting failed container=${spec.name} pod=${name}_${namespace}(${uid})`,
+  };
+}

@@ -1,0 +1,107 @@
+/**
+ * The way down: containers first (sidecars after the others, in reverse order), then the network, then
+ * volumes and cgroup, and for a pod that is no longer wanted everything else. Every step can be taken
+ * again after a crash; a later step is planned only when what it relies on has been observed.
+ */
+
+import { podContainers } from '../kubernetes/init-containers.ts';
+import type { ObservedContainer } from '../runtime/observed-pod.ts';
+import { containerKey, imageKey, sandboxKey } from './action.ts';
+import { planRemains } from './decide-remains.ts';
+import { isLive } from './instances.ts';
+import { type Plan, PlanDraft } from './plan.ts';
+import type { PodView } from './pod-view.ts';
+
+export interface EndTerms {
+  readonly graceSeconds: number;
+  /** When the grace period began, epoch milliseconds. */
+  readonly since: number;
+  /** The pod is still wanted, only over: its dead containers, logs and record stay to be looked at. */
+  readonly keepRemains: boolean;
+}
+
+/** What a container gets at least between TERM and KILL, once its pod's grace period is used up. */
+const minimumKillGraceSeconds = 2;
+
+export function decideEnd(view: PodView, terms: EndTerms): Plan {
+  const { observed, memory, pod } = view;
+  const draft = new PlanDraft(view);
+  if (terms.keepRemains && !memory.recorded) {
+    draft.add({ kind: 'write-record', reason: 'the outcome of the pod is to be remembered' });
+  }
+
+  const live = observed.containers.filter(isLive);
+  if (live.length > 0) {
+    const graceSeconds = graceLeft(view, terms);
+    for (const container of nextToStop(view, live)) {
+      draft.add({
+        kind: 'stop-container',
+        container: container.name,
+        containerId: container.id,
+        graceSeconds,
+        reason: `Stopping container ${container.name}`,
+      });
+    }
+    return draft.finish();
+  }
+  // Whatever is being made right now has to appear before it can be taken down.
+  if (makingSomething(view)) return draft.finish();
+
+  const unstopped = observed.sandboxes.filter((sandbox) => !memory.stoppedSandboxes[sandbox.id]);
+  if (unstopped.length > 0) {
+    for (const { id } of unstopped) {
+      draft.add({ kind: 'stop-sandbox', sandboxId: id, reason: 'all containers of the pod have stopped' });
+    }
+    return draft.finish();
+  }
+
+  if (!memory.tornDown) draft.add({ kind: 'tear-down', reason: 'the pod has ended' });
+  if (terms.keepRemains) {
+    planRemains(draft, view);
+    return draft.finish();
+  }
+
+  for (const { id } of observed.sandboxes) {
+    draft.add({ kind: 'remove-sandbox', sandboxId: id, reason: 'the pod is gone' });
+  }
+  const sandboxes = new Set(observed.sandboxes.map((sandbox) => sandbox.id));
+  for (const container of observed.containers) {
+    // The runtime removes a sandbox together with its containers; only strays are left to us.
+    if (sandboxes.has(container.sandboxId)) continue;
+    draft.add({
+      kind: 'remove-container',
+      container: container.name,
+      containerId: container.id,
+      reason: 'the pod is gone',
+    });
+  }
+  const somethingLeft = observed.sandboxes.length + observed.containers.length > 0 || !memory.tornDown;
+  if (somethingLeft || memory.erased) return draft.finish({ finished: !somethingLeft });
+  draft.add({ kind: 'erase', reason: `nothing of pod ${pod.metadata.name} is left in the runtime` });
+  return draft.finish();
+}
+
+function graceLeft(view: PodView, terms: EndTerms): number {
+  const used = Math.floor((view.now - terms.since) / 1000);
+  return Math.max(minimumKillGraceSeconds, terms.graceSeconds - used);
+}
+
+/** All that are no sidecars at once; then the sidecars one by one, the last in the spec first. */
+function nextToStop({ pod }: PodView, live: readonly ObservedContainer[]): readonly ObservedContainer[] {
+  const sidecars = [...podContainers(pod.spec)]
+    .filter(({ kind }) => kind === 'sidecar')
+    .map(({ container: spec }) => spec.name);
+  const others = live.filter((container) => !sidecars.includes(container.name));
+  if (others.length > 0) return others;
+  const last = sidecars.findLast((name) => live.some((container) => container.name === name));
+  return live.filter((container) => container.name === last);
+}
+
+function makingSomething({ inFlight, pod, observed }: PodView): boolean {
+  if (inFlight.has('pod') || inFlight.has('volumes') || inFlight.has('sandbox')) return true;
+  return (
+    [...podContainers(pod.spec)].some(
+      ({ container: spec }) => inFlight.has(containerKey(spec.name)) || inFlight.has(imageKey(spec.name)),
+    ) || observed.sandboxes.some(({ id }) => inFlight.has(sandboxKey(id)))
+  );
+}

@@ -1,0 +1,95 @@
+/** The way up: directories and cgroup, volumes, sandbox, then the containers in their order. */
+import { podContainers } from '../kubernetes/init-containers.ts';
+import { decideContainers } from './decide-containers.ts';
+import { planRemains } from './decide-remains.ts';
+import { isLive, newestInstance, newestSandbox, usableSandbox } from './instances.ts';
+import { type Plan, PlanDraft } from './plan.ts';
+import { activeDeadline } from './pod-end.ts';
+import type { PodView } from './pod-view.ts';
+
+export function decideRun(view: PodView): Plan {
+  const { pod, observed, memory } = view;
+  const draft = new PlanDraft(view);
+  const deadline = activeDeadline(view);
+  if (deadline !== undefined) draft.wakeAt(deadline);
+
+  if (!memory.recorded) draft.add({ kind: 'write-record', reason: 'the pod is to be known after a restart' });
+  const prepared = planPreparation(draft, view);
+  planFirstImages(draft, view);
+
+  const sandbox = usableSandbox(observed, pod.spec.hostNetwork === true);
+  if (sandbox) {
+    decideContainers(draft, view, sandbox, prepared);
+    planRemains(draft, view);
+    return draft.finish();
+  }
+
+  for (const { container: spec, kind } of podContainers(pod.spec)) {
+    if (kind !== 'ephemeral') draft.wait(spec.name, beforeFirstStart(view));
+  }
+  planSandbox(draft, view, prepared);
+  return draft.finish();
+}
+
+/** True when containers may be made: what they are put on is there. */
+function planPreparation(draft: PlanDraft, { memory }: PodView): boolean {
+  if (!memory.prepared) {
+    draft.add({ kind: 'prepare-pod', reason: 'the pod needs its directories and cgroup' });
+    return false;
+  }
+  if (!memory.volumesReady) {
+    draft.add({ kind: 'set-up-volumes', reason: 'the containers need the volumes of the pod' });
+    return false;
+  }
+  return true;
+}
+
+/** Images of containers that never ran are fetched from the first moment, beside everything else. */
+function planFirstImages(draft: PlanDraft, { pod, observed, memory }: PodView): void {
+  for (const { container: spec, kind } of podContainers(pod.spec)) {
+    if (kind === 'ephemeral' || memory.images[spec.name]) continue;
+    if (newestInstance(observed, spec.name)) continue;
+    draft.add({
+      kind: 'ensure-image',
+      container: spec.name,
+      attempt: memory.nextAttempts[spec.name] ?? 0,
+      reason: `container ${spec.name} is about to start for the first time`,
+    });
+  }
+}
+
+/** Clears away every sandbox that cannot serve, then makes a new one. */
+function planSandbox(draft: PlanDraft, view: PodView, prepared: boolean): void {
+  const { observed, memory, pod, node } = view;
+  const live = observed.containers.filter(isLive);
+  for (const container of live) {
+    draft.add({
+      kind: 'stop-container',
+      container: container.name,
+      containerId: container.id,
+      graceSeconds: pod.spec.terminationGracePeriodSeconds,
+      reason: 'the pod sandbox changed',
+    });
+  }
+  if (live.length > 0) return;
+
+  const unstopped = observed.sandboxes.filter(({ id }) => !memory.stoppedSandboxes[id]);
+  for (const { id } of unstopped) {
+    draft.add({ kind: 'stop-sandbox', sandboxId: id, reason: 'the sandbox can no longer serve the pod' });
+  }
+  if (unstopped.length > 0 || !prepared) return;
+
+  if (node.networkNotReady !== undefined && pod.spec.hostNetwork !== true) return;
+  const newest = newestSandbox(observed);
+  draft.add({
+    kind: 'create-sandbox',
+    attempt: newest ? newest.attempt + 1 : 0,
+    reason: newest ? 'the former sandbox is gone' : 'the pod has no sandbox yet',
+  });
+}
+
+/** The standard waiting reason of a container that has not been made yet. */
+export function beforeFirstStart({ pod }: PodView): { reason: string } {
+  const hasInit = (pod.spec.initContainers ?? []).length > 0;
+  return { reason: hasInit ? 'PodInitializing' : 'ContainerCreating' };
+}

@@ -1,0 +1,58 @@
+/** Questions about the instances of containers and sandboxes that the runtime shows. */
+import type { ObservedContainer, ObservedPod, ObservedSandbox } from '../runtime/observed-pod.ts';
+
+/** The newest instance of the container, in `sandboxId` only when that is given. */
+export function newestInstance(
+  observed: ObservedPod,
+  name: string,
+  sandboxId?: string,
+): ObservedContainer | undefined {
+  let newest: ObservedContainer | undefined;
+  for (const container of observed.containers) {
+    if (container.name !== name || (sandboxId !== undefined && container.sandboxId !== sandboxId)) continue;
+    if (!newest || isNewer(container, newest)) newest = container;
+  }
+  return newest;
+}
+
+/** All instances of the container, newest first. */
+export function instancesOf(observed: ObservedPod, name: string): ObservedContainer[] {
+  return observed.containers
+    .filter((container) => container.name === name)
+    .sort((a, b) => (isNewer(a, b) ? -1 : 1));
+}
+
+function isNewer(a: ObservedContainer, b: ObservedContainer): boolean {
+  return a.createdAt === b.createdAt ? a.attempt > b.attempt : a.createdAt > b.createdAt;
+}
+
+/** True while a process may be running: an unknown state counts, since nothing proves the contrary. */
+export function isLive(container: ObservedContainer): boolean {
+  return container.state === 'Running' || container.state === 'Unknown';
+}
+
+/**
+ * The sandbox containers can be started in: the newest, and the only ready one, on the network the pod
+ * asks for and with an address on it.
+ */
+export function usableSandbox(observed: ObservedPod, hostNetwork: boolean): ObservedSandbox | undefined {
+  const newest = newestSandbox(observed);
+  if (newest?.state !== 'Ready') return undefined;
+  if (observed.sandboxes.some((sandbox) => sandbox !== newest && sandbox.state === 'Ready')) return undefined;
+  if (newest.hostNetwork !== hostNetwork) return undefined;
+  return hostNetwork || newest.ips.length > 0 ? newest : undefined;
+}
+
+export function newestSandbox(observed: ObservedPod): ObservedSandbox | undefined {
+  let newest: ObservedSandbox | undefined;
+  for (const sandbox of observed.sandboxes) {
+    if (
+      !newest ||
+      sandbox.createdAt > newest.createdAt ||
+      (sandbox.createdAt === newest.createdAt && sandbox.attempt > newest.attempt)
+    ) {
+      newest = sandbox;
+    }
+  }
+  return newest;
+}

@@ -1,0 +1,77 @@
+/**
+ * The outcome of a decision: what to do now, what is waited for and until when. A plan is data; the worker
+ * carries it out.
+ */
+import { type Action, actionKey } from './action.ts';
+import type { Failure, PodView, TerminalVerdict } from './pod-view.ts';
+
+/** Why a container does not run, in the words of its status. */
+export interface Waiting {
+  readonly reason: string;
+  readonly message?: string;
+}
+
+export interface Plan {
+  readonly actions: readonly Action[];
+  /** By container name. */
+  readonly waiting: Readonly<Record<string, Waiting>>;
+  /** When to decide again even if nothing happens, epoch milliseconds. */
+  readonly wakeAt?: number;
+  /** The pod has come to its end. */
+  readonly terminal?: TerminalVerdict;
+  /** Nothing is left of the pod and nothing is left to do. */
+  readonly finished: boolean;
+}
+
+/** The name a failure of this action is remembered under. */
+export const failureKey = (action: Action) => `${action.kind}:${actionKey(action)}`;
+
+/** Gathers a plan; knows what is being done already and what failed too recently to try again. */
+export class PlanDraft {
+  readonly #view: PodView;
+  readonly #actions: Action[] = [];
+  readonly #waiting: Record<string, Waiting> = {};
+  #wakeAt: number | undefined;
+
+  constructor(view: PodView) {
+    this.#view = view;
+  }
+
+  get actions(): readonly Action[] {
+    return this.#actions;
+  }
+
+  /** True while an action on `key` is carried out or planned. */
+  busy(key: string): boolean {
+    return this.#view.inFlight.has(key) || this.#actions.some((action) => actionKey(action) === key);
+  }
+
+  /** Plans the action unless its key is busy or its last failure is too recent; that failure is returned. */
+  add(action: Action): Failure | undefined {
+    const failure = this.#view.memory.failures[failureKey(action)];
+    if (failure && failure.retryAt > this.#view.now) {
+      this.wakeAt(failure.retryAt);
+      return failure;
+    }
+    if (!this.busy(actionKey(action))) this.#actions.push(action);
+    return failure;
+  }
+
+  wait(container: string, waiting: Waiting): void {
+    this.#waiting[container] ??= waiting;
+  }
+
+  wakeAt(time: number): void {
+    this.#wakeAt = Math.min(this.#wakeAt ?? time, time);
+  }
+
+  finish(end: { terminal?: TerminalVerdict; finished?: boolean } = {}): Plan {
+    return {
+      actions: this.#actions,
+      waiting: this.#waiting,
+      finished: end.finished ?? false,
+      ...(this.#wakeAt === undefined ? {} : { wakeAt: this.#wakeAt }),
+      ...(end.terminal === undefined ? {} : { terminal: end.terminal }),
+    };
+  }
+}

@@ -1,0 +1,117 @@
+/**
+ * Everything deciding may look at: plain data, gathered by the worker before each decision. Nothing in
+ * here calls anything, and nothing outside of it may influence a decision.
+ */
+import type { Pod } from '../kubernetes/types.ts';
+import type { ObservedPod } from '../runtime/observed-pod.ts';
+
+/** What is wanted of the pod as a whole. */
+export type PodIntent =
+  | { readonly kind: 'run' }
+  | {
+      readonly kind: 'terminate';
+      readonly cause: TerminationCause;
+      /** When the grace period began, epoch milliseconds. */
+      readonly since: number;
+      /** Whole seconds the containers get between TERM and KILL. */
+      readonly graceSeconds: number;
+    };
+
+export type TerminationCause =
+  /** The pod left its source: afterwards nothing of it remains. */
+  | 'deleted'
+  /** A new pod with the same uid takes its place: as `deleted`, then the new one starts. */
+  | 'replaced';
+
+/** Why a pod has come to its end although it is still wanted. */
+export interface TerminalVerdict {
+  readonly phase: 'Succeeded' | 'Failed';
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+/** An attempt that went wrong and when the next one may be made. */
+export interface Failure {
+  /** The waiting reason or event reason: `CreateContainerError`, `ImagePullBackOff`, … */
+  readonly reason: string;
+  readonly message: string;
+  /** Failures in a row. */
+  readonly count: number;
+  /** Epoch milliseconds. */
+  readonly retryAt: number;
+}
+
+/**
+ * What the agent knows of a pod beyond what the runtime shows. It starts empty after every start of the
+ * agent; each part either comes back by running an idempotent action again or is in the pod's record.
+ */
+export interface PodMemory {
+  /** `status.startTime`, epoch milliseconds. */
+  readonly startTime?: number;
+  /** Directories and cgroup are there. */
+  readonly prepared: boolean;
+  /** All volumes are set up. */
+  readonly volumesReady: boolean;
+  /** The pod's record on disk holds the pod as it is wanted now. */
+  readonly recorded: boolean;
+  /** By container name: the image that was ensured, and for which attempt. */
+  readonly images: Readonly<Record<string, { readonly ref: string; readonly attempt: number }>>;
+  /** By container name: the attempt the next instance takes when the runtime shows none any more. */
+  readonly nextAttempts: Readonly<Record<string, number>>;
+  /** By failure key: the last failure, gone after a success. */
+  readonly failures: Readonly<Record<string, Failure>>;
+  /** Ids of containers whose postStart hook has run, or that were found running. */
+  readonly hooksDone: Readonly<Record<string, true>>;
+  /** Ids of sandboxes that StopPodSandbox has succeeded for. */
+  readonly stoppedSandboxes: Readonly<Record<string, true>>;
+  /** Volumes and cgroup are torn down after the end of the pod. */
+  readonly tornDown: boolean;
+  /** Directories, logs and record are gone: nothing of the pod is left. */
+  readonly erased: boolean;
+  readonly terminal?: TerminalVerdict;
+}
+
+export const emptyMemory: PodMemory = {
+  prepared: false,
+  volumesReady: false,
+  recorded: false,
+  images: {},
+  nextAttempts: {},
+  failures: {},
+  hooksDone: {},
+  stoppedSandboxes: {},
+  tornDown: false,
+  erased: false,
+};
+
+/** What the probes say of a container instance, by container id. */
+export interface ContainerHealth {
+  readonly started?: boolean;
+  readonly ready?: boolean;
+  /** A probe has failed often enough that the container must go. */
+  readonly failed?: { readonly probe: 'liveness' | 'startup'; readonly graceSeconds?: number };
+}
+
+/** Rules of this node that decisions depend on. */
+export interface NodeRules {
+  readonly maxRestartBackoffMs: number;
+  /** The runtime's network condition; absent when it is ready. */
+  readonly networkNotReady?: string;
+  /** Dead instances kept for each container. */
+  readonly deadContainersKept: number;
+}
+
+export interface PodView {
+  readonly pod: Pod;
+  readonly intent: PodIntent;
+  readonly observed: ObservedPod;
+  readonly memory: PodMemory;
+  /** Keys of the actions being carried out right now. */
+  readonly inFlight: ReadonlySet<string>;
+  readonly health: Readonly<Record<string, ContainerHealth>>;
+  /** Termination messages that were read, by container id. */
+  readonly messages: Readonly<Record<string, string>>;
+  readonly node: NodeRules;
+  /** Epoch milliseconds. */
+  readonly now: number;
+}

@@ -1,0 +1,313 @@
+/**
+ * The loop of one pod: look, decide, act, report; again whenever something happened.
+ *
+ * Guarantees: at most one action runs for each key; what is planned twice without any effect is slowed
+ * down; a pod's worker never waits for another pod. The worker holds no timer unless a plan names a time.
+ */
+import type { Clock } from '../concurrency/clock.ts';
+import { podKey } from '../kubernetes/pod-identity.ts';
+import type { Pod, PodStatus } from '../kubernetes/types.ts';
+import type { ObservedPod } from '../runtime/observed-pod.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import { type Action, actionKey } from './action.ts';
+import { decide } from './decide.ts';
+import type { Plan } from './plan.ts';
+import {
+  type ContainerHealth,
+  emptyMemory,
+  type NodeRules,
+  type PodIntent,
+  type PodMemory,
+  type PodView,
+} from './pod-view.ts';
+import { type Outcome, remember } from './remember.ts';
+import { podStatus } from './status/pod-status.ts';
+
+/** What a worker needs of the world. */
+export interface PodWorkerPorts {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  observe(uid: string): ObservedPod;
+  health(uid: string): Readonly<Record<string, ContainerHealth>>;
+  nodeRules(): NodeRules;
+  /** Carries an action out. Never rejects; the signal aborts when the pod's intent turns against it. */
+  execute(action: Action, context: ActionContext): Promise<Outcome>;
+  /** The termination messages of containers that have ended, by container id. */
+  readMessages(pod: Pod, containerIds: readonly string[]): Promise<Readonly<Record<string, string>>>;
+  /** Takes the pod's status whenever it has changed. */
+  report(report: PodReport): void;
+  readonly runtimeName: string;
+  readonly hostIps: readonly string[];
+}
+
+export interface ActionContext {
+  readonly pod: Pod;
+  readonly memory: PodMemory;
+  readonly observed: ObservedPod;
+  readonly signal: AbortSignal;
+}
+
+export interface PodReport {
+  readonly pod: Pod;
+  readonly status: PodStatus;
+  readonly view: PodView;
+  readonly plan: Plan;
+  readonly previousPlan: Plan | undefined;
+}
+
+export interface PodWorkerOptions {
+  readonly pod: Pod;
+  readonly ports: PodWorkerPorts;
+  /** What the record of an earlier agent says. */
+  readonly remembered?: Partial<PodMemory>;
+  readonly lastStatus?: PodStatus;
+  /** Called once, when nothing is left of the pod. */
+  readonly onFinished: () => void;
+}
+
+/** An action that takes longer than this is named in the log. */
+const slowActionMs = 30_000;
+
+export class PodWorker {
+  readonly #ports: PodWorkerPorts;
+  readonly #onFinished: () => void;
+  #pod: Pod;
+  #intent: PodIntent = { kind: 'run' };
+  #memory: PodMemory;
+  #messages: Record<string, string> = {};
+  #status: PodStatus | undefined;
+  #plan: Plan | undefined;
+  readonly #inFlight = new Map<string, { action: Action; abort: AbortController }>();
+  readonly #lastSuccess = new Map<string, string>();
+  #turn: 'idle' | 'scheduled' | 'running' | 'running-again' = 'idle';
+  #cancelTimer: (() => void) | undefined;
+  #ended = false;
+
+  constructor({ pod, ports, remembered, lastStatus, onFinished }: PodWorkerOptions) {
+    this.#pod = pod;
+    this.#ports = ports;
+    this.#status = lastStatus;
+    this.#onFinished = onFinished;
+    const observed = ports.observe(pod.metadata.uid);
+    this.#memory = {
+      ...emptyMemory,
+      startTime: ports.clock.now(),
+      ...remembered,
+      // A hook that was cut off with the former agent is not run again on a running container.
+      hooksDone: Object.fromEntries(
+        observed.containers.filter(({ state }) => state === 'Running').map(({ id }) => [id, true] as const),
+      ),
+    };
+  }
+
+  get pod(): Pod {
+    return this.#pod;
+  }
+
+  get status(): PodStatus | undefined {
+    return this.#status;
+  }
+
+  get plan(): Plan | undefined {
+    return this.#plan;
+  }
+
+  get intent(): PodIntent {
+    return this.#intent;
+  }
+
+  get memory(): PodMemory {
+    return this.#memory;
+  }
+
+  /** What is being done right now, for whoever asks why nothing moves. */
+  get inFlight(): readonly Action[] {
+    return [...this.#inFlight.values()].map(({ action }) => action);
+  }
+
+  /** Takes a changed version of the same pod. */
+  update(pod: Pod): void {
+    this.#pod = pod;
+    this.#memory = { ...this.#memory, recorded: false };
+    this.wake();
+  }
+
+  /** Ends the pod. A second call can shorten the grace period, never lengthen it. */
+  terminate(end: Omit<Extract<PodIntent, { kind: 'terminate' }>, 'kind' | 'since'>): void {
+    const now = this.#ports.clock.now();
+    const current = this.#intent;
+    if (current.kind === 'terminate') {
+      if (now + end.graceSeconds * 1000 >= current.since + current.graceSeconds * 1000) return;
+      this.#abort((action) => action.kind === 'stop-container');
+    }
+    this.#intent = { kind: 'terminate', since: now, ...end };
+    this.#abort(buildsUp);
+    this.wake();
+  }
+
+  /** Has the pod looked at soon; any number of calls before that make one turn. */
+  wake(): void {
+    if (this.#ended) return;
+    if (this.#turn === 'running') this.#turn = 'running-again';
+    if (this.#turn !== 'idle') return;
+    this.#turn = 'scheduled';
+    // One turn of the event loop gathers everything that happened together.
+    setImmediate(() => void this.#run());
+  }
+
+  /** Lets go of the pod without touching it, when the agent stops. */
+  close(): void {
+    this.#ended = true;
+    this.#cancelTimer?.();
+    this.#abort(() => true);
+  }
+
+  async #run(): Promise<void> {
+    do {
+      this.#turn = 'running';
+      try {
+        await this.#look();
+      } catch (error) {
+        this.#ports.logger.error('Deciding for a pod failed', error, { pod: podKey(this.#pod) });
+        this.#wakeIn(slowActionMs);
+      }
+      // `wake` may have changed it meanwhile, which the compiler cannot see.
+    } while ((this.#turn as string) === 'running-again' && !this.#ended);
+    this.#turn = 'idle';
+  }
+
+  async #look(): Promise<void> {
+    if (this.#ended) return;
+    const observed = this.#ports.observe(this.#pod.metadata.uid);
+    await this.#learnMessages(observed);
+    if (this.#ended) return;
+
+    let view = this.#view(observed);
+    let plan = decide(view);
+    if (plan.terminal) {
+      this.#ports.logger.v(2, 'Pod has come to its end', { pod: podKey(this.#pod), ...plan.terminal });
+      this.#memory = { ...this.#memory, terminal: plan.terminal, recorded: false };
+      this.#abort(buildsUp);
+      view = this.#view(observed);
+      plan = decide(view);
+    }
+    this.#report(view, plan);
+    if (plan.finished && this.#inFlight.size === 0) {
+      this.close();
+      this.#onFinished();
+      return;
+    }
+    for (const action of plan.actions) this.#start(action, observed);
+    this.#cancelTimer?.();
+    if (plan.wakeAt !== undefined) this.#wakeIn(plan.wakeAt - view.now);
+  }
+
+  #view(observed: ObservedPod): PodView {
+    return {
+      pod: this.#pod,
+      intent: this.#intent,
+      observed,
+      memory: this.#memory,
+      messages: this.#messages,
+      inFlight: new Set(this.#inFlight.keys()),
+      health: this.#ports.health(this.#pod.metadata.uid),
+      node: this.#ports.nodeRules(),
+      now: this.#ports.clock.now(),
+    };
+  }
+
+  async #learnMessages(observed: ObservedPod): Promise<void> {
+    const unread = observed.containers.filter(
+      ({ id, state }) => state === 'Exited' && !(id in this.#messages),
+    );
+    if (unread.length === 0) return;
+    const ids = unread.map(({ id }) => id);
+    const read = await this.#ports.readMessages(this.#pod, ids);
+    const known = new Set(observed.containers.map(({ id }) => id));
+    const kept = Object.entries(this.#messages).filter(([id]) => known.has(id));
+    this.#messages = {
+      ...Object.fromEntries(kept),
+      ...Object.fromEntries(ids.map((id) => [id, read[id] ?? ''])),
+    };
+  }
+
+  #report(view: PodView, plan: Plan): void {
+    const { runtimeName, hostIps } = this.#ports;
+    const status = podStatus({ view, plan, previous: this.#status, runtimeName, hostIps });
+    const previousPlan = this.#plan;
+    this.#plan = plan;
+    this.#status = status;
+    this.#ports.report({ pod: this.#pod, status, view, plan, previousPlan });
+  }
+
+  #start(action: Action, observed: ObservedPod): void {
+    const key = actionKey(action);
+    const { clock, logger } = this.#ports;
+    const abort = new AbortController();
+    const pod = podKey(this.#pod);
+    this.#inFlight.set(key, { action, abort });
+    const { kind, reason, ...fields } = action;
+    logger.v(2, 'Acting for pod', { pod, action: kind, reason, ...fields });
+    const startedAt = clock.now();
+    const cancelSlow = clock.after(slowActionMs, () => {
+      logger.warn('An action for a pod takes long', {
+        pod,
+        action: kind,
+        ...fields,
+        seconds: slowActionMs / 1000,
+      });
+    });
+    const context = { pod: this.#pod, memory: this.#memory, observed, signal: abort.signal };
+    void this.#ports
+      .execute(action, context)
+      .catch((error: unknown): Outcome => {
+        logger.error('An action for a pod broke', error, { pod, action: kind, ...fields });
+        return { ok: false, reason: 'InternalError', message: String(error) };
+      })
+      .then((outcome) => {
+        cancelSlow();
+        this.#inFlight.delete(key);
+        if (this.#ended) return;
+        this.#learn(action, outcome);
+        logger.v(4, 'Acted for pod', { pod, action: kind, ok: outcome.ok, ms: clock.now() - startedAt });
+        this.wake();
+      });
+  }
+
+  #learn(action: Action, outcome: Outcome): void {
+    const key = actionKey(action);
+    const signature = JSON.stringify(action);
+    const repeated = outcome.ok && this.#lastSuccess.get(key) === signature;
+    if (outcome.ok) this.#lastSuccess.set(key, signature);
+    const taken: Outcome = repeated
+      ? { ok: false, reason: 'NoEffect', message: `${action.kind} has succeeded twice without any effect` }
+      : outcome;
+    this.#memory = remember(this.#memory, action, taken, this.#ports.clock.now());
+  }
+
+  #wakeIn(ms: number): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = this.#ports.clock.after(Math.max(0, ms), () => this.wake());
+  }
+
+  #abort(which: (action: Action) => boolean): void {
+    for (const { action, abort } of this.#inFlight.values()) {
+      if (which(action)) abort.abort(new Error(`pod ${podKey(this.#pod)} is to end`));
+    }
+  }
+}
+
+/** Actions that make no sense any more once the pod is to end. */
+function buildsUp(action: Action): boolean {
+  switch (action.kind) {
+    case 'prepare-pod':
+    case 'set-up-volumes':
+    case 'ensure-image':
+    case 'create-sandbox':
+    case 'create-container':
+    case 'start-container':
+      return true;
+    default:
+      return false;
+  }
+}

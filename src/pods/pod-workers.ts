@@ -1,0 +1,177 @@
+/**
+ * One worker for each pod, and the rules between pods: a pod that left its source is ended, a changed
+ * static pod is replaced, two pods of one full name follow each other, and what an earlier agent left
+ * behind is ended once all sources have spoken.
+ */
+import { isStaticPod, podKey } from '../kubernetes/pod-identity.ts';
+import type { Pod } from '../kubernetes/types.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import { lastGoodPods, type SourceWord } from './last-good.ts';
+import type { PodRecord } from './pod-records.ts';
+import { podFullName, podVersion, sourceOf } from './pod-version.ts';
+import { PodWorker, type PodWorkerPorts } from './pod-worker.ts';
+
+export interface PodWorkersOptions {
+  readonly ports: PodWorkerPorts;
+  readonly logger: Logger;
+  /** What earlier agents wrote down. */
+  readonly records: readonly PodRecord[];
+  /** Pods the runtime or the disk still has something of and whose owner this agent is. */
+  readonly leftovers: () => Iterable<Pod>;
+  /** Called when nothing is left of a pod. */
+  readonly onGone: (pod: Pod) => void;
+}
+
+export class PodWorkers {
+  readonly #options: PodWorkersOptions;
+  readonly #workers = new Map<string, PodWorker>();
+  readonly #records: Map<string, PodRecord>;
+  #desired = new Map<string, Pod>();
+  #settled = false;
+  #closed = false;
+
+  constructor(options: PodWorkersOptions) {
+    this.#options = options;
+    this.#records = new Map(options.records.map((record) => [record.pod.metadata.uid, record]));
+  }
+
+  get(uid: string): PodWorker | undefined {
+    return this.#workers.get(uid);
+  }
+
+  all(): Iterable<PodWorker> {
+    return this.#workers.values();
+  }
+
+  /** True once every source has told all it has, so that what nobody wants may be cleaned up. */
+  get settled(): boolean {
+    return this.#settled;
+  }
+
+  /** Takes the whole truth: the pods all sources want now, and how much each source's word is worth. */
+  setDesired(pods: readonly Pod[], words: ReadonlyMap<string, SourceWord>): void {
+    if (this.#closed) return;
+    const wanted = new Set(pods.map((pod) => pod.metadata.uid));
+    const kept = lastGoodPods(this.#records.values(), wanted, words);
+    this.#desired = new Map([...pods, ...kept].map((pod) => [pod.metadata.uid, pod]));
+    this.#settled = [...words.values()].every((word) => word.complete);
+
+    for (const worker of this.#workers.values()) {
+      if (!this.#desired.has(worker.pod.metadata.uid) && this.#mayEnd(worker.pod, words)) this.#end(worker);
+    }
+    for (const pod of this.#desired.values()) this.#want(pod);
+    if (this.#settled) this.endLeftovers();
+  }
+
+  /** Ends what nobody wants: leftovers of earlier agents, and sandboxes that appeared after their pod was gone. */
+  endLeftovers(): void {
+    if (!this.#settled || this.#closed) return;
+    const recorded = [...this.#records.values()].map(({ pod }) => pod);
+    for (const pod of [...recorded, ...this.#options.leftovers()]) {
+      const { uid } = pod.metadata;
+      if (this.#desired.has(uid) || this.#workers.has(uid)) continue;
+      this.#options.logger.info('Ending a pod that no source wants any more', {
+        pod: podKey(pod),
+        podUID: uid,
+      });
+      this.#end(this.#start(pod));
+    }
+  }
+
+  wake(uid: string): void {
+    this.#workers.get(uid)?.wake();
+  }
+
+  wakeAll(): void {
+    for (const worker of this.#workers.values()) worker.wake();
+  }
+
+  /** Lets go of all pods without touching them. */
+  close(): void {
+    this.#closed = true;
+    for (const worker of this.#workers.values()) worker.close();
+  }
+
+  #want(pod: Pod): void {
+    const { uid } = pod.metadata;
+    const worker = this.#workers.get(uid);
+    if (!worker) {
+      if (!this.#nameTaken(pod)) this.#startWanted(pod);
+      return;
+    }
+    // A worker on its way down is followed by a new one when it is done.
+    if (worker.intent.kind === 'terminate' || worker.pod === pod) return;
+    if (podVersion(worker.pod) === podVersion(pod)) return;
+    if (isStaticPod(pod)) this.#end(worker, 'replaced');
+    else worker.update(pod);
+  }
+
+  #startWanted(pod: Pod): void {
+    const record = this.#records.get(pod.metadata.uid);
+    const changed = record !== undefined && podVersion(record.pod) !== podVersion(pod);
+    const worker = this.#start(changed ? record.pod : pod);
+    if (changed) this.#want(pod);
+    else worker.wake();
+  }
+
+  #nameTaken(pod: Pod): boolean {
+    const name = podFullName(pod);
+    for (const worker of this.#workers.values()) if (podFullName(worker.pod) === name) return true;
+    // The predecessor may still be known only from its record or from the runtime.
+    for (const other of [...this.#records.values()].map((record) => record.pod)) {
+      if (other.metadata.uid === pod.metadata.uid || podFullName(other) !== name) continue;
+      if (this.#desired.has(other.metadata.uid)) return true;
+      this.#end(this.#start(other));
+      return true;
+    }
+    for (const other of this.#options.leftovers()) {
+      if (other.metadata.uid === pod.metadata.uid || podFullName(other) !== name) continue;
+      this.#end(this.#start(other));
+      return true;
+    }
+    return false;
+  }
+
+  #start(pod: Pod): PodWorker {
+    const { uid } = pod.metadata;
+    const record = this.#records.get(uid);
+    const worker = new PodWorker({
+      pod,
+      ports: this.#options.ports,
+      ...(record && {
+        remembered: {
+          startTime: record.startTime,
+          recorded: podVersion(record.pod) === podVersion(pod),
+          ...(record.terminal && { terminal: record.terminal }),
+        },
+        ...(record.status && { lastStatus: record.status }),
+      }),
+      onFinished: () => this.#finished(worker),
+    });
+    this.#workers.set(uid, worker);
+    return worker;
+  }
+
+  #end(worker: PodWorker, cause: 'deleted' | 'replaced' = 'deleted'): void {
+    const { metadata, spec } = worker.pod;
+    const graceSeconds = metadata.deletionGracePeriodSeconds ?? spec.terminationGracePeriodSeconds;
+    worker.terminate({ cause, graceSeconds });
+  }
+
+  /** A pod is ended only on the word of its own source. */
+  #mayEnd(pod: Pod, words: ReadonlyMap<string, SourceWord>): boolean {
+    return words.get(sourceOf(pod))?.complete !== false;
+  }
+
+  #finished(worker: PodWorker): void {
+    const { uid } = worker.pod.metadata;
+    this.#workers.delete(uid);
+    this.#records.delete(uid);
+    this.#options.onGone(worker.pod);
+    // Whoever waited for the uid or the name may go on.
+    const name = podFullName(worker.pod);
+    for (const pod of this.#desired.values()) {
+      if (pod.metadata.uid === uid || podFullName(pod) === name) this.#want(pod);
+    }
+  }
+}

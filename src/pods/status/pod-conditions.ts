@@ -1,0 +1,116 @@
+/** The conditions of a pod, each with the reason and message Kubernetes users know. */
+
+import type { ContainerPlace } from '../../kubernetes/init-containers.ts';
+import type { ContainerStatus, PodCondition } from '../../kubernetes/types.ts';
+import { usableSandbox } from '../instances.ts';
+import type { PodView } from '../pod-view.ts';
+import { timestamp } from './container-status.ts';
+import type { PodPhase } from './pod-phase.ts';
+
+export interface ConditionsInput {
+  readonly view: PodView;
+  readonly phase: PodPhase;
+  readonly containers: readonly ContainerPlace[];
+  readonly statuses: Readonly<Record<string, ContainerStatus>>;
+  /** Conditions reported last: unchanged ones keep their transition time, foreign ones stay. */
+  readonly previous: readonly PodCondition[];
+}
+
+type Verdict = Pick<PodCondition, 'type' | 'status' | 'reason' | 'message'>;
+
+const ours = new Set([
+  'PodReadyToStartContainers',
+  'Initialized',
+  'Ready',
+  'ContainersReady',
+  'PodScheduled',
+]);
+
+export function podConditions(input: ConditionsInput): PodCondition[] {
+  const containersReady = containersReadyCondition(input);
+  const verdicts: Verdict[] = [
+    readyToStartContainers(input),
+    initialized(input),
+    ready(input, containersReady),
+    containersReady,
+    { type: 'PodScheduled', status: 'True' },
+  ];
+  const foreign = input.previous.filter((condition) => !ours.has(condition.type));
+  return [...verdicts.map((verdict) => withTransition(verdict, input)), ...foreign];
+}
+
+function withTransition(verdict: Verdict, { previous, view }: ConditionsInput): PodCondition {
+  const before = previous.find((condition) => condition.type === verdict.type);
+  const lastTransitionTime =
+    before?.status === verdict.status && before.lastTransitionTime
+      ? before.lastTransitionTime
+      : timestamp(view.now);
+  const observedGeneration = view.pod.metadata.generation;
+  return {
+    ...verdict,
+    lastTransitionTime,
+    ...(observedGeneration === undefined ? {} : { observedGeneration }),
+  };
+}
+
+function readyToStartContainers({ view, phase }: ConditionsInput): Verdict {
+  const usable = usableSandbox(view.observed, view.pod.spec.hostNetwork === true);
+  const over = phase === 'Succeeded' || phase === 'Failed';
+  return { type: 'PodReadyToStartContainers', status: usable && !over ? 'True' : 'False' };
+}
+
+function initialized({ phase, containers, statuses }: ConditionsInput): Verdict {
+  const type = 'Initialized';
+  if (phase === 'Succeeded') return { type, status: 'True', reason: 'PodCompleted' };
+  const mainStarted = containers.some(({ container: spec, kind }) => {
+    const status = statuses[spec.name];
+    return (
+      kind === 'regular' &&
+      (status?.state?.running || status?.state?.terminated || status?.lastState?.terminated)
+    );
+  });
+  const incomplete = containers.filter(({ container: spec, kind }) => {
+    const status = statuses[spec.name];
+    if (kind === 'init') return status?.state?.terminated?.exitCode !== 0;
+    return kind === 'sidecar' && status?.started !== true;
+  });
+  if (mainStarted || incomplete.length === 0) return { type, status: 'True' };
+  return {
+    type,
+    status: 'False',
+    reason: 'ContainersNotInitialized',
+    message: `containers with incomplete status: [${names(incomplete)}]`,
+  };
+}
+
+function containersReadyCondition({ phase, containers, statuses }: ConditionsInput): Verdict {
+  const type = 'ContainersReady';
+  if (phase === 'Succeeded') return { type, status: 'False', reason: 'PodCompleted' };
+  if (phase === 'Failed') return { type, status: 'False', reason: 'PodFailed' };
+  const counted = containers.filter(({ kind }) => kind === 'regular' || kind === 'sidecar');
+  const unready = counted.filter(({ container: spec }) => statuses[spec.name]?.ready !== true);
+  if (unready.length === 0) return { type, status: 'True' };
+  return {
+    type,
+    status: 'False',
+    reason: 'ContainersNotReady',
+    message: `containers with unready status: [${names(unready)}]`,
+  };
+}
+
+function ready({ view, previous }: ConditionsInput, containersReady: Verdict): Verdict {
+  const type = 'Ready';
+  if (containersReady.status !== 'True') return { ...containersReady, type };
+  const closed = (view.pod.spec.readinessGates ?? []).flatMap(({ conditionType }) => {
+    const condition = previous.find(({ type }) => type === conditionType);
+    if (condition?.status === 'True') return [];
+    return condition
+      ? [`the status of pod readiness gate "${conditionType}" is not "True", but ${condition.status}`]
+      : [`corresponding condition of pod readiness gate "${conditionType}" does not exist.`];
+  });
+  if (closed.length === 0) return { type, status: 'True' };
+  return { type, status: 'False', reason: 'ReadinessGatesNotReady', message: closed.join(', ') };
+}
+
+const names = (containers: readonly ContainerPlace[]) =>
+  containers.map(({ container: spec }) => spec.name).join(' ');

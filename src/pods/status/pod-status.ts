@@ -1,0 +1,89 @@
+/**
+ * The status of a pod, from what is seen, what is remembered and what the plan waits for. Pure; the
+ * status reported last goes in so that times and facts the runtime has forgotten are kept.
+ */
+
+import { type ContainerKind, podContainers } from '../../kubernetes/init-containers.ts';
+import { podQosClass } from '../../kubernetes/qos.ts';
+import type { ContainerStatus, PodStatus } from '../../kubernetes/types.ts';
+import { newestSandbox } from '../instances.ts';
+import type { Plan } from '../plan.ts';
+import type { PodView } from '../pod-view.ts';
+import { containerStatus, timestamp } from './container-status.ts';
+import { podConditions } from './pod-conditions.ts';
+import { isOver, podPhase } from './pod-phase.ts';
+
+export interface PodStatusInput {
+  readonly view: PodView;
+  readonly plan: Plan;
+  readonly previous: PodStatus | undefined;
+  readonly runtimeName: string;
+  /** Addresses of the node, first family first; empty while the node runs alone. */
+  readonly hostIps: readonly string[];
+}
+
+export function podStatus({ view, plan, previous, runtimeName, hostIps }: PodStatusInput): PodStatus {
+  const containers = [...podContainers(view.pod.spec)];
+  const before = new Map(allStatuses(previous).map((status) => [status.name, status]));
+  const statuses: Record<string, ContainerStatus> = {};
+  for (const place of containers) {
+    const { name } = place.container;
+    const seen = before.get(name);
+    statuses[name] = containerStatus({
+      view,
+      place,
+      waiting: plan.waiting[name],
+      runtimeName,
+      ...(seen ? { previous: seen } : {}),
+    });
+  }
+
+  const phase = podPhase({ view, containers, statuses });
+  const ofRole = (...roles: ContainerKind[]) =>
+    containers.filter(({ kind }) => roles.includes(kind)).map(({ container: spec }) => statuses[spec.name]!);
+  const inits = ofRole('init', 'sidecar');
+  const ephemerals = ofRole('ephemeral');
+  const ips = podIps(view, previous, hostIps);
+  const terminal = isOver(view) ? view.memory.terminal : undefined;
+
+  return {
+    ...(view.pod.metadata.generation === undefined
+      ? {}
+      : { observedGeneration: view.pod.metadata.generation }),
+    phase,
+    conditions: podConditions({ view, phase, containers, statuses, previous: previous?.conditions ?? [] }),
+    ...(terminal?.reason ? { reason: terminal.reason } : {}),
+    ...(terminal?.message ? { message: terminal.message } : {}),
+    ...(hostIps[0] === undefined ? {} : { hostIP: hostIps[0], hostIPs: hostIps.map((ip) => ({ ip })) }),
+    ...(ips[0] === undefined ? {} : { podIP: ips[0], podIPs: ips.map((ip) => ({ ip })) }),
+    ...(view.memory.startTime === undefined ? {} : { startTime: timestamp(view.memory.startTime) }),
+    ...(inits.length > 0 ? { initContainerStatuses: inits } : {}),
+    containerStatuses: ofRole('regular').sort((a, b) => (a.name < b.name ? -1 : 1)),
+    ...(ephemerals.length > 0 ? { ephemeralContainerStatuses: ephemerals } : {}),
+    qosClass: podQosClass(view.pod.spec),
+  };
+}
+
+function allStatuses(status: PodStatus | undefined): ContainerStatus[] {
+  return [
+    ...(status?.initContainerStatuses ?? []),
+    ...(status?.containerStatuses ?? []),
+    ...(status?.ephemeralContainerStatuses ?? []),
+  ];
+}
+
+/** At most one address of each family; a pod on the host's network has the node's. */
+function podIps(
+  { pod, observed }: PodView,
+  previous: PodStatus | undefined,
+  hostIps: readonly string[],
+): string[] {
+  if (pod.spec.hostNetwork) return [...hostIps];
+  const ips = newestSandbox(observed)?.ips ?? [];
+  if (ips.length === 0) return previous?.podIPs?.map(({ ip }) => ip) ?? [];
+  const v6 = (ip: string) => ip.includes(':');
+  const preferV6 = hostIps[0] !== undefined && v6(hostIps[0]);
+  const first = ips.find((ip) => v6(ip) === preferV6);
+  const second = ips.find((ip) => v6(ip) !== preferV6);
+  return [first, second].filter((ip) => ip !== undefined);
+}
