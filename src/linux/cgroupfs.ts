@@ -95,10 +95,12 @@ export class CgroupHierarchy {
       return;
     }
     const cpuset = this.layout.trees.get('cpuset');
-    for (const tree of this.#ownTrees()) {
-      await mkdir(join(tree, ...elements), { recursive: true, mode: 0o755 });
-      if (tree === cpuset) await inheritCpuset(tree, elements);
-    }
+    await Promise.all(
+      this.#ownTrees().map(async (tree) => {
+        await mkdir(join(tree, ...elements), { recursive: true, mode: 0o755 });
+        if (tree === cpuset) await inheritCpuset(tree, elements);
+      }),
+    );
   }
 
   async #createV2(elements: readonly string[]): Promise<void> {
