@@ -4,7 +4,11 @@
  * a machine from being cleaned.
  */
 import { Client, credentials } from '@grpc/grpc-js';
-import { ImageServiceDefinition, RuntimeServiceDefinition } from '../../src/runtime/generated/cri.ts';
+import {
+  ImageServiceDefinition,
+  PodSandboxState,
+  RuntimeServiceDefinition,
+} from '../../src/runtime/generated/cri.ts';
 
 interface Codec<T> {
   encode(message: T): { finish(): Uint8Array };
@@ -21,7 +25,7 @@ interface Service {
   fullName: string;
 }
 
-interface Call<Request, Response> {
+export interface CriCall<Request, Response> {
   endpoint: string;
   service: Service;
   method: Method<Request, Response>;
@@ -30,7 +34,8 @@ interface Call<Request, Response> {
   timeout: number;
 }
 
-function call<Request, Response>(what: Call<Request, Response>): Promise<Response> {
+/** Makes one unary call; an error names call and endpoint and has gRPC's as its cause. */
+export function criCall<Request, Response>(what: CriCall<Request, Response>): Promise<Response> {
   const client = new Client(what.endpoint, credentials.createInsecure());
   return new Promise<Response>((resolve, reject) => {
     client.makeUnaryRequest(
@@ -52,7 +57,7 @@ const runtime = RuntimeServiceDefinition;
 
 /** Name and version of the runtime, e.g. `containerd 1.6.20`. */
 export async function runtimeVersion(endpoint: string): Promise<string> {
-  const answer = await call({
+  const answer = await criCall({
     endpoint,
     service: runtime,
     method: runtime.methods.version,
@@ -64,7 +69,7 @@ export async function runtimeVersion(endpoint: string): Promise<string> {
 
 /** What the runtime says is not ready, e.g. `NetworkReady: cni plugin not initialized`; empty when all is. */
 export async function runtimeComplaints(endpoint: string): Promise<string[]> {
-  const answer = await call({
+  const answer = await criCall({
     endpoint,
     service: runtime,
     method: runtime.methods.status,
@@ -81,7 +86,7 @@ export async function runtimeComplaints(endpoint: string): Promise<string[]> {
 
 /** Every reference that the runtime's image list knows. */
 export async function listImageReferences(endpoint: string): Promise<Set<string>> {
-  const answer = await call({
+  const answer = await criCall({
     endpoint,
     service: ImageServiceDefinition,
     method: ImageServiceDefinition.methods.listImages,
@@ -95,11 +100,13 @@ export interface SandboxSummary {
   id: string;
   /** `namespace/name`. */
   pod: string;
+  /** Its namespaces are held, so containers may run in it. */
+  ready: boolean;
 }
 
 /** All sandboxes, ready or not. */
 export async function listSandboxes(endpoint: string): Promise<SandboxSummary[]> {
-  const answer = await call({
+  const answer = await criCall({
     endpoint,
     service: runtime,
     method: runtime.methods.listPodSandbox,
@@ -108,6 +115,7 @@ export async function listSandboxes(endpoint: string): Promise<SandboxSummary[]>
   });
   return answer.items.map((item) => ({
     id: item.id,
+    ready: item.state === PodSandboxState.SANDBOX_READY,
     pod: `${item.metadata?.namespace ?? ''}/${item.metadata?.name ?? ''}`,
   }));
 }

@@ -183,9 +183,18 @@ export async function removePodNetwork(network: PodNetwork): Promise<void> {
     const script = ruleRemovalScript(await runCommand('iptables-save', []), network);
     if (script !== '') await runCommand('iptables-restore', ['--noflush', '-w', '30'], { input: script });
   }
+  removeCachedResults(network);
+}
+
+/** What the plugins' library remembers of each sandbox: one file for our network, one for loopback. */
+function removeCachedResults(network: PodNetwork): void {
   try {
+    const own = new RegExp(`^${network.name}-([0-9a-f]+)-`);
     for (const name of readdirSync(cniResults)) {
-      if (name.startsWith(`${network.name}-`)) rmSync(join(cniResults, name));
+      const sandbox = own.exec(name)?.[1];
+      if (sandbox === undefined) continue;
+      rmSync(join(cniResults, name), { force: true });
+      rmSync(join(cniResults, `cni-loopback-${sandbox}-lo`), { force: true });
     }
     rmdirSync(cniResults);
     rmdirSync('/var/lib/cni');
