@@ -1,17 +1,32 @@
+import type { Clock } from './clock.ts';
+
+export interface LimiterOptions {
+  /** How many tasks may hold a place at once. */
+  readonly limit: number;
+  /**
+   * A task that takes longer than this many milliseconds gives its place to the next one and runs on
+   * without it, so that nothing that hangs keeps others waiting.
+   */
+  readonly holdMs?: number;
+  /** Needed for `holdMs`. */
+  readonly clock?: Clock;
+}
+
 /**
- * At most `limit` tasks run at once; among the waiting ones the highest priority goes first, and equal
- * priorities keep their order of arrival. A task that is aborted while waiting never starts.
+ * At most `limit` tasks hold a place at once; among the waiting ones the highest priority goes first, and
+ * equal priorities keep their order of arrival. A task that is aborted while waiting never starts.
  */
 export class Limiter {
-  readonly #limit: number;
+  readonly #options: LimiterOptions;
   #running = 0;
   #arrivals = 0;
   #waiting: { priority: number; arrival: number; start: () => void }[] = [];
 
-  constructor(limit: number) {
-    this.#limit = Math.max(1, limit);
+  constructor(options: LimiterOptions | number) {
+    this.#options = typeof options === 'number' ? { limit: options } : options;
   }
 
+  /** How many places are taken. */
   get running(): number {
     return this.#running;
   }
@@ -21,18 +36,34 @@ export class Limiter {
   }
 
   /** Runs `task` when a place is free. Rejects with the signal's reason if aborted before it started. */
-  async run<T>(task: () => Promise<T>, options: { priority?: number; signal?: AbortSignal } = {}): Promise<T> {
-    if (this.#running >= this.#limit) await this.#turn(options.priority ?? 0, options.signal);
+  async run<T>(
+    task: () => Promise<T>,
+    options: { priority?: number; signal?: AbortSignal } = {},
+  ): Promise<T> {
+    if (this.#running >= this.#options.limit) await this.#turn(options.priority ?? 0, options.signal);
     else {
       options.signal?.throwIfAborted();
       this.#running++;
     }
+    const release = this.#releaseOnce();
+    const { holdMs, clock } = this.#options;
+    const cancelHold = holdMs === undefined ? undefined : clock?.after(holdMs, release);
     try {
       return await task();
     } finally {
+      cancelHold?.();
+      release();
+    }
+  }
+
+  #releaseOnce(): () => void {
+    let held = true;
+    return () => {
+      if (!held) return;
+      held = false;
       this.#running--;
       this.#next();
-    }
+    };
   }
 
   #turn(priority: number, signal?: AbortSignal): Promise<void> {
@@ -57,7 +88,7 @@ export class Limiter {
   }
 
   #next(): void {
-    if (this.#running >= this.#limit || this.#waiting.length === 0) return;
+    if (this.#running >= this.#options.limit || this.#waiting.length === 0) return;
     let best = 0;
     for (let i = 1; i < this.#waiting.length; i++) {
       const a = this.#waiting[i]!;

@@ -48,7 +48,8 @@ export class VirtualClock implements Clock {
   #earliest() {
     let first: { at: number; order: number; callback: () => void } | undefined;
     for (const timer of this.#timers) {
-      if (!first || timer.at < first.at || (timer.at === first.at && timer.order < first.order)) first = timer;
+      if (!first || timer.at < first.at || (timer.at === first.at && timer.order < first.order))
+        first = timer;
     }
     return first;
   }
