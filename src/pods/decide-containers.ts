@@ -8,9 +8,8 @@ import { type ContainerKind, type ContainerPlace, podContainers } from '../kuber
 import type { Container } from '../kubernetes/types.ts';
 import type { ObservedContainer, ObservedSandbox } from '../runtime/observed-pod.ts';
 import { containerKey } from './action.ts';
-import { beforeFirstStart } from './decide-run.ts';
 import { newestInstance } from './instances.ts';
-import type { PlanDraft, Waiting } from './plan.ts';
+import { beforeFirstStart, type PlanDraft, type Waiting } from './plan.ts';
 import type { PodView } from './pod-view.ts';
 import { restartBackoff } from './restart-backoff.ts';
 import { mayRestart } from './restart-rule.ts';

@@ -3,7 +3,7 @@ import { podContainers } from '../kubernetes/init-containers.ts';
 import { decideContainers } from './decide-containers.ts';
 import { planRemains } from './decide-remains.ts';
 import { isLive, newestInstance, newestSandbox, usableSandbox } from './instances.ts';
-import { type Plan, PlanDraft } from './plan.ts';
+import { beforeFirstStart, type Plan, PlanDraft } from './plan.ts';
 import { activeDeadline } from './pod-end.ts';
 import type { PodView } from './pod-view.ts';
 
@@ -86,10 +86,4 @@ function planSandbox(draft: PlanDraft, view: PodView, prepared: boolean): void {
     attempt: newest ? newest.attempt + 1 : 0,
     reason: newest ? 'the former sandbox is gone' : 'the pod has no sandbox yet',
   });
-}
-
-/** The standard waiting reason of a container that has not been made yet. */
-export function beforeFirstStart({ pod }: PodView): { reason: string } {
-  const hasInit = (pod.spec.initContainers ?? []).length > 0;
-  return { reason: hasInit ? 'PodInitializing' : 'ContainerCreating' };
 }

@@ -75,3 +75,9 @@ export class PlanDraft {
     };
   }
 }
+
+/** The standard waiting reason of a container that has not been made yet. */
+export function beforeFirstStart({ pod }: PodView): { reason: string } {
+  const hasInit = (pod.spec.initContainers ?? []).length > 0;
+  return { reason: hasInit ? 'PodInitializing' : 'ContainerCreating' };
+}
