@@ -106,7 +106,7 @@ test('aliases are copies and merges keep own keys', () => {
   ) as Record<string, { y?: unknown }>;
   assert.deepEqual(value['a'], { x: 5, y: { z: 2 } });
   assert.deepEqual(value['d'], { x: 7, y: { z: 2 } });
-  assert.notEqual(value['c'].y, value['base'].y);
+  assert.notEqual(value['c']!.y, value['base']!.y);
   assert.deepEqual(one('"<<": {a: 1}'), { '<<': { a: 1 } });
 });
 

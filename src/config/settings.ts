@@ -1,0 +1,177 @@
+/**
+ * The configuration as the rooms use it: durations are milliseconds, quantities numbers, "not set" is
+ * undefined. Only settings that have an effect are here; `effects.ts` lists the others.
+ */
+import { parseDuration } from '../kubernetes/duration.ts';
+import { parseQuantity, quantityMilliValue, quantityValue } from '../kubernetes/quantity.ts';
+import type { FeatureGates } from './feature-gates.ts';
+import type { FlagValues } from './flags/flags.ts';
+import type { KubeletConfiguration } from './kubelet-configuration.ts';
+
+export interface ListenAddress {
+  readonly address: string;
+  readonly port: number;
+}
+
+/** Resources kept from pods. Undefined: nothing reserved. */
+export interface Reservation {
+  readonly cpuMilli: number | undefined;
+  readonly memoryBytes: number | undefined;
+}
+
+export interface NodeAgentSettings {
+  readonly rootDirectory: string;
+  /** `--hostname-override`, trimmed and in lower case; undefined: the host's own name. */
+  readonly hostnameOverride: string | undefined;
+  readonly runOnce: boolean;
+
+  readonly staticPods: {
+    readonly path: string | undefined;
+    readonly url: string | undefined;
+    readonly urlHeaders: Readonly<Record<string, readonly string[]>>;
+    readonly fileCheckMs: number;
+    readonly httpCheckMs: number;
+  };
+  /** Longest time between two looks at a pod, even when nothing happened. */
+  readonly resyncMs: number;
+  readonly maxPods: number;
+  readonly restartBackOff: { readonly initialMs: number; readonly maxMs: number };
+
+  readonly runtime: {
+    /** As configured: `unix:///…` or a bare path. */
+    readonly endpoint: string;
+    readonly imageEndpoint: string;
+    readonly requestTimeoutMs: number;
+    /** Infinity: no limit. */
+    readonly maxParallelImagePulls: number;
+  };
+
+  readonly cgroups: {
+    readonly driver: 'cgroupfs' | 'systemd';
+    /** Always absolute; `/` when pods stand below the root. */
+    readonly root: string;
+    readonly perQos: boolean;
+    /** True when the limit of `kubepods` is enforced. */
+    readonly enforcePods: boolean;
+    readonly kubeReserved: Reservation;
+    readonly systemReserved: Reservation;
+    readonly podPidsLimit: number | undefined;
+    readonly cpuCfsQuota: boolean;
+    readonly cpuCfsPeriodMs: number;
+    readonly swap: 'NoSwap' | 'LimitedSwap';
+    /** Undefined: true on cgroup v1, false on v2. */
+    readonly singleProcessOomKill: boolean | undefined;
+    readonly failOnSwap: boolean;
+    readonly failOnCgroupV1: boolean;
+  };
+
+  readonly dns: {
+    /** Undefined: pods get nothing from the host. */
+    readonly resolvConf: string | undefined;
+    readonly clusterDns: readonly string[];
+    readonly clusterDomain: string | undefined;
+  };
+  readonly podLogsDirectory: string;
+  readonly seccompDefault: boolean;
+
+  /** Undefined: switched off. */
+  readonly healthz: ListenAddress | undefined;
+  readonly readOnlyServer: ListenAddress | undefined;
+
+  readonly log: {
+    readonly format: 'text' | 'json';
+    readonly verbosity: number;
+    readonly vmodule: readonly { readonly filePattern: string; readonly verbosity: number }[];
+  };
+}
+
+export function resolveSettings(loaded: {
+  readonly configuration: KubeletConfiguration;
+  readonly flags: FlagValues;
+  readonly gates: FeatureGates;
+}): NodeAgentSettings {
+  const { configuration, flags, gates } = loaded;
+  return {
+    rootDirectory: flags['root-dir'],
+    hostnameOverride: given(flags['hostname-override'].trim().toLowerCase()),
+    runOnce: configuration.runOnce,
+    staticPods: {
+      path: given(configuration.staticPodPath),
+      url: given(configuration.staticPodURL),
+      urlHeaders: configuration.staticPodURLHeader ?? {},
+      fileCheckMs: parseDuration(configuration.fileCheckFrequency),
+      httpCheckMs: parseDuration(configuration.httpCheckFrequency),
+    },
+    resyncMs: parseDuration(configuration.syncFrequency),
+    maxPods: configuration.maxPods,
+    restartBackOff: restartBackOff(configuration, gates),
+    runtime: {
+      endpoint: configuration.containerRuntimeEndpoint,
+      imageEndpoint: given(configuration.imageServiceEndpoint) ?? configuration.containerRuntimeEndpoint,
+      requestTimeoutMs: parseDuration(configuration.runtimeRequestTimeout),
+      maxParallelImagePulls: configuration.serializeImagePulls
+        ? 1
+        : (configuration.maxParallelImagePulls ?? Infinity),
+    },
+    cgroups: cgroupSettings(configuration),
+    dns: {
+      resolvConf: given(configuration.resolvConf),
+      clusterDns: configuration.clusterDNS ?? [],
+      clusterDomain: given(configuration.clusterDomain),
+    },
+    podLogsDirectory: configuration.podLogsDir,
+    seccompDefault: configuration.seccompDefault,
+    healthz: listenAddress(configuration.healthzBindAddress, configuration.healthzPort),
+    readOnlyServer: listenAddress(configuration.address, configuration.readOnlyPort),
+    log: {
+      format: configuration.logging.format,
+      verbosity: configuration.logging.verbosity,
+      vmodule: configuration.logging.vmodule ?? [],
+    },
+  };
+}
+
+function cgroupSettings(configuration: KubeletConfiguration): NodeAgentSettings['cgroups'] {
+  return {
+    driver: configuration.cgroupDriver,
+    root: given(configuration.cgroupRoot) ?? '/',
+    perQos: configuration.cgroupsPerQOS,
+    enforcePods: configuration.enforceNodeAllocatable.includes('pods'),
+    kubeReserved: reservation(configuration.kubeReserved),
+    systemReserved: reservation(configuration.systemReserved),
+    podPidsLimit: configuration.podPidsLimit > 0 ? configuration.podPidsLimit : undefined,
+    cpuCfsQuota: configuration.cpuCFSQuota,
+    cpuCfsPeriodMs: parseDuration(configuration.cpuCFSQuotaPeriod),
+    swap: configuration.memorySwap.swapBehavior || 'NoSwap',
+    singleProcessOomKill: configuration.singleProcessOOMKill,
+    failOnSwap: configuration.failSwapOn,
+    failOnCgroupV1: configuration.failCgroupV1,
+  };
+}
+
+/** `KubeletCrashLoopBackOffMax` lets the node choose the ceiling; the other gate lowers the built-in one. */
+function restartBackOff(
+  configuration: KubeletConfiguration,
+  gates: FeatureGates,
+): NodeAgentSettings['restartBackOff'] {
+  const isReduced = gates.enabled('ReduceDefaultCrashLoopBackOffDecay');
+  const configured = configuration.crashLoopBackOff.maxContainerRestartPeriod;
+  const maxMs = configured === undefined ? (isReduced ? 60_000 : 300_000) : parseDuration(configured);
+  return { initialMs: Math.min(isReduced ? 1000 : 10_000, maxMs), maxMs };
+}
+
+function reservation(resources: Readonly<Record<string, string>> | undefined): Reservation {
+  const { cpu, memory } = resources ?? {};
+  return {
+    cpuMilli: cpu === undefined ? undefined : quantityMilliValue(parseQuantity(cpu)),
+    memoryBytes: memory === undefined ? undefined : quantityValue(parseQuantity(memory)),
+  };
+}
+
+function listenAddress(address: string, port: number): ListenAddress | undefined {
+  return port === 0 ? undefined : { address, port };
+}
+
+function given(text: string): string | undefined {
+  return text === '' ? undefined : text;
+}
