@@ -44,6 +44,8 @@ export interface ActionContext {
   readonly pod: Pod;
   readonly memory: PodMemory;
   readonly observed: ObservedPod;
+  /** The status reported last. */
+  readonly status: PodStatus | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -257,7 +259,13 @@ export class PodWorker {
         seconds: slowActionMs / 1000,
       });
     });
-    const context = { pod: this.#pod, memory: this.#memory, observed, signal: abort.signal };
+    const context = {
+      pod: this.#pod,
+      memory: this.#memory,
+      observed,
+      status: this.#status,
+      signal: abort.signal,
+    };
     void this.#ports
       .execute(action, context)
       .catch((error: unknown): Outcome => {

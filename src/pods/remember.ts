@@ -9,9 +9,15 @@ import { retryDelay } from './restart-backoff.ts';
 
 /** What an executor tells when it has done its part. */
 export type Outcome =
-  | { readonly ok: true; readonly learned?: Partial<PodMemory> }
+  | { readonly ok: true; readonly learned?: Learned }
   /** Expected failures are data: `reason` and `message` show up as the container's waiting state. */
   | { readonly ok: false; readonly reason: string; readonly message: string; readonly retryAt?: number };
+
+/** What only the executor can know. */
+export interface Learned {
+  readonly nextAttempts?: Readonly<Record<string, number>>;
+  readonly image?: { readonly container: string; readonly ref: string; readonly attempt: number };
+}
 
 export function remember(memory: PodMemory, action: Action, outcome: Outcome, now: number): PodMemory {
   const key = failureKey(action);
@@ -25,8 +31,18 @@ export function remember(memory: PodMemory, action: Action, outcome: Outcome, no
     };
     return { ...memory, failures: { ...memory.failures, [key]: failure } };
   }
-  const learned = { ...memory, ...outcome.learned };
+  const learned = learn(memory, outcome.learned ?? {});
   return { ...learned, ...effect(learned, action), failures: without(memory.failures, key) };
+}
+
+function learn(memory: PodMemory, { nextAttempts, image }: Learned): PodMemory {
+  return {
+    ...memory,
+    nextAttempts: { ...nextAttempts, ...memory.nextAttempts },
+    images: image
+      ? { ...memory.images, [image.container]: { ref: image.ref, attempt: image.attempt } }
+      : memory.images,
+  };
 }
 
 /** What success of the action means whatever the executor has to add. */

@@ -109,7 +109,12 @@ export class RuntimeObserver {
     return (this.#containers.get(id) ?? this.#sandboxes.get(id))?.podUid;
   }
 
-  async refreshContainer(id: string, signal?: AbortSignal): Promise<void> {
+  /** Asks for one container; `sandboxId` saves a call when the container is new. */
+  async refreshContainer(
+    id: string,
+    options: { sandboxId?: string; signal?: AbortSignal } = {},
+  ): Promise<void> {
+    const { signal } = options;
     const askedAt = ++this.#sequence;
     try {
       const { status } = await this.#options.runtime.containerStatus(
@@ -118,12 +123,43 @@ export class RuntimeObserver {
       );
       const podUid = status?.labels[runtimeLabels.podUid];
       if (!status || !podUid) return;
+      const sandboxId =
+        options.sandboxId ?? this.#containers.get(id)?.value.sandboxId ?? (await this.#sandboxOf(id, signal));
+      if (sandboxId === undefined) return;
       this.#learnName(podUid, status.labels);
-      this.#learn(this.#containers, id, { podUid, value: observeContainer(status), learnedAt: askedAt });
+      this.#learn(this.#containers, id, {
+        podUid,
+        value: observeContainer(status, sandboxId),
+        learnedAt: askedAt,
+      });
     } catch (error) {
       if (!isNotFound(error)) throw error;
       this.#forget(this.#containers, id);
     }
+  }
+
+  /** Takes what the agent itself has just made, without asking for it. */
+  learnContainer(podUid: string, container: ObservedContainer): void {
+    this.#learn(this.#containers, container.id, { podUid, value: container, learnedAt: ++this.#sequence });
+  }
+
+  /** Takes it that the runtime has removed a sandbox, and with it every container in it. */
+  removedSandbox(id: string): void {
+    for (const [containerId, { value }] of this.#containers) {
+      if (value.sandboxId === id) this.#forget(this.#containers, containerId);
+    }
+    this.#forget(this.#sandboxes, id);
+  }
+
+  removedContainer(id: string): void {
+    this.#forget(this.#containers, id);
+  }
+
+  /** The status of a container does not tell its sandbox; the list does. */
+  async #sandboxOf(containerId: string, signal?: AbortSignal): Promise<string | undefined> {
+    const filter = { id: containerId, podSandboxId: '', state: undefined, labelSelector: {} };
+    const { containers } = await this.#options.runtime.listContainers({ filter }, { signal });
+    return containers[0]?.podSandboxId;
   }
 
   async refreshSandbox(id: string, signal?: AbortSignal): Promise<void> {
@@ -184,7 +220,9 @@ export class RuntimeObserver {
         .map(({ id }) => this.#details.run(() => this.refreshSandbox(id, signal), { signal })),
       ...containersSeen
         .filter((container) => this.#containerChanged(container, askedAt))
-        .map(({ id }) => this.#details.run(() => this.refreshContainer(id, signal), { signal })),
+        .map(({ id, podSandboxId }) =>
+          this.#details.run(() => this.refreshContainer(id, { sandboxId: podSandboxId, signal }), { signal }),
+        ),
     ]);
   }
 
@@ -208,7 +246,7 @@ export class RuntimeObserver {
     if (event.kind !== 'exited') return;
     const refreshed = this.#sandboxes.has(event.id)
       ? this.refreshSandbox(event.id, signal)
-      : this.refreshContainer(event.id, signal);
+      : this.refreshContainer(event.id, { signal });
     refreshed.catch((error: unknown) => {
       if (signal.aborted) return;
       this.#options.logger.error('Looking at what has ended failed; a relist follows', error, {

@@ -1,0 +1,132 @@
+/** Executors for containers: making, starting, stopping and removing one instance. */
+import { containerHash } from '../../kubernetes/hash.ts';
+import { type ContainerPlace, findContainer } from '../../kubernetes/init-containers.ts';
+import { isNotFound } from '../../runtime/runtime-call-error.ts';
+import { ContainerConfigError } from '../../runtime/translation/container-config-error.ts';
+import { podEventObject } from '../../telemetry/events.ts';
+import type { ActionContext } from '../pod-worker.ts';
+import type { Outcome } from '../remember.ts';
+import type { Executor } from './executors.ts';
+import { failed } from './failure.ts';
+import { ContainerConfigError, callPriority, type PodServices } from './pod-services.ts';
+
+export const createContainer: Executor<'create-container'> = async (action, context, services) => {
+  const { pod, observed, signal } = context;
+  const { runtime, observer, configs, calls, clock } = services;
+  const place = findContainer(pod.spec, action.container);
+  const sandbox = observed.sandboxes.find(({ id }) => id === action.sandboxId);
+  if (!place || !sandbox) return failed('InternalError', `container ${action.container} has lost its place`);
+  try {
+    const { attempt, imageRef, nextBackoffMs } = action;
+    const [config, sandboxConfig] = await Promise.all([
+      configs.container({ pod, place, attempt, sandbox, imageRef, nextBackoffMs, signal }),
+      configs.sandbox(pod, sandbox.attempt),
+    ]);
+    const request = { podSandboxId: sandbox.id, config, sandboxConfig };
+    const { containerId } = await calls.run(() => runtime.createContainer(request, { signal }), {
+      priority: callPriority.create,
+      signal,
+    });
+    services.events.event(podEventObject(pod, place.fieldPath), 'Normal', 'Created', 'Container created');
+    observer.learnContainer(pod.metadata.uid, {
+      id: containerId,
+      name: action.container,
+      sandboxId: sandbox.id,
+      attempt,
+      state: 'Created',
+      createdAt: clock.now(),
+      image: place.container.image ?? '',
+      imageId: imageRef,
+      hash: containerHash(place.container),
+      annotations: config.annotations,
+    });
+    return { ok: true };
+  } catch (error) {
+    const reason =
+      error instanceof ContainerConfigError ? 'CreateContainerConfigError' : 'CreateContainerError';
+    return await failedStart(services, context, place, { reason, error });
+  }
+};
+
+export const startContainer: Executor<'start-container'> = async (action, context, services) => {
+  const { pod, observed, signal } = context;
+  const { runtime, observer, calls, files } = services;
+  const place = findContainer(pod.spec, action.container);
+  const attempt = observed.containers.find(({ id }) => id === action.containerId)?.attempt ?? 0;
+  if (!place) return failed('InternalError', `container ${action.container} has lost its place`);
+  try {
+    await calls.run(() => runtime.startContainer({ containerId: action.containerId }, { signal }), {
+      priority: callPriority.start,
+      signal,
+    });
+    services.events.event(podEventObject(pod, place.fieldPath), 'Normal', 'Started', 'Container started');
+    await Promise.all([
+      observer.refreshContainer(action.containerId, { signal }),
+      files.linkLog(pod, action.container, action.containerId, attempt),
+    ]);
+    return { ok: true };
+  } catch (error) {
+    return await failedStart(services, context, place, { reason: 'RunContainerError', error });
+  }
+};
+
+export const stopContainer: Executor<'stop-container'> = async (action, context, services) => {
+  const { pod, signal } = context;
+  const { runtime, observer } = services;
+  const { containerId, graceSeconds } = action;
+  const place = findContainer(pod.spec, action.container);
+  services.events.event(podEventObject(pod, place?.fieldPath), 'Normal', 'Killing', action.reason);
+  try {
+    // Mostly waiting for the process, not work for the runtime: no place in the limit is taken.
+    await runtime.stopContainer({ containerId, timeout: BigInt(graceSeconds) }, { signal });
+    await observer.refreshContainer(containerId, { signal });
+    return { ok: true };
+  } catch (error) {
+    if (isNotFound(error)) {
+      observer.removedContainer(containerId);
+      return { ok: true };
+    }
+    await observer.refreshContainer(containerId).catch(() => {});
+    const message = `error killing pod: ${(error as Error).message}`;
+    if (!signal.aborted) services.events.event(podEventObject(pod), 'Warning', 'FailedKillPod', message);
+    return failed('FailedKillPod', error);
+  }
+};
+
+export const removeContainer: Executor<'remove-container'> = async (action, context, services) => {
+  const { pod, observed, signal } = context;
+  const { runtime, observer, calls, files } = services;
+  const { container, containerId } = action;
+  const attempt = observed.containers.find(({ id }) => id === containerId)?.attempt ?? 0;
+  try {
+    await calls.run(() => runtime.removeContainer({ containerId }, { signal }), {
+      priority: callPriority.remove,
+      signal,
+    });
+  } catch (error) {
+    if (!isNotFound(error)) return failed('FailedRemoveContainer', error);
+  }
+  try {
+    await files.removeInstance(pod, container, containerId, attempt);
+  } catch (error) {
+    return failed('FailedRemoveContainer', error);
+  }
+  observer.removedContainer(containerId);
+  return { ok: true };
+};
+
+/** Tells why a container does not come up, and looks whether it came up after all. */
+async function failedStart(
+  { events, observer }: PodServices,
+  { pod, signal }: ActionContext,
+  place: ContainerPlace,
+  { reason, error }: { reason: string; error: unknown },
+): Promise<Outcome> {
+  // The answer may have been lost while the work was done; the runtime knows.
+  await observer.refreshPod(pod.metadata.uid).catch(() => {});
+  if (!signal.aborted) {
+    const message = `Error: ${(error as Error).message}`;
+    events.event(podEventObject(pod, place.fieldPath), 'Warning', 'Failed', message);
+  }
+  return failed(reason, error);
+}

@@ -1,0 +1,47 @@
+/**
+ * One executor for each kind of action. The table is typed by the kinds, so a missing one does not
+ * compile. Each can be run again after a crash at any line.
+ */
+import type { Action, ActionKind, ActionOf } from '../action.ts';
+import type { ActionContext, PodWorkerPorts } from '../pod-worker.ts';
+import type { Outcome } from '../remember.ts';
+import { createContainer, removeContainer, startContainer, stopContainer } from './container-executors.ts';
+import { ensureImage } from './ensure-image.ts';
+import { erase, preparePod, setUpVolumes, tearDown, writeRecord } from './pod-executors.ts';
+import type { PodServices } from './pod-services.ts';
+import { createSandbox, removeSandbox, stopSandbox } from './sandbox-executors.ts';
+
+export type Executor<Kind extends ActionKind> = (
+  action: ActionOf<Kind>,
+  context: ActionContext,
+  services: PodServices,
+) => Promise<Outcome>;
+
+export const executors: { readonly [Kind in ActionKind]: Executor<Kind> } = {
+  'write-record': writeRecord,
+  'prepare-pod': preparePod,
+  'set-up-volumes': setUpVolumes,
+  'ensure-image': ensureImage,
+  'create-sandbox': createSandbox,
+  'stop-sandbox': stopSandbox,
+  'remove-sandbox': removeSandbox,
+  'create-container': createContainer,
+  'start-container': startContainer,
+  'stop-container': stopContainer,
+  'remove-container': removeContainer,
+  'tear-down': tearDown,
+  erase,
+};
+
+/** Called around every action; lets tests stop the world between two steps. */
+export type StepHook = (moment: 'before' | 'after', action: Action) => void | Promise<void>;
+
+export function executeWith(services: PodServices, onStep?: StepHook): PodWorkerPorts['execute'] {
+  return async (action, context) => {
+    await onStep?.('before', action);
+    const executor = executors[action.kind] as Executor<ActionKind>;
+    const outcome = await executor(action, context, services);
+    await onStep?.('after', action);
+    return outcome;
+  };
+}

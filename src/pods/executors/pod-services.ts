@@ -1,0 +1,100 @@
+/** What executors work with: the narrow faces of the rooms below. */
+import type { Clock } from '../../concurrency/clock.ts';
+import type { Limiter } from '../../concurrency/limiter.ts';
+import type { ContainerPlace } from '../../kubernetes/init-containers.ts';
+import type { Pod } from '../../kubernetes/types.ts';
+import type { ContainerRuntime } from '../../runtime/container-runtime.ts';
+import type { ContainerConfig, PodSandboxConfig } from '../../runtime/generated/cri.ts';
+import type { ObservedContainer, ObservedSandbox } from '../../runtime/observed-pod.ts';
+import type { EventRecorder } from '../../telemetry/events.ts';
+import type { Logger } from '../../telemetry/logger.ts';
+import type { PodRecord } from '../pod-records.ts';
+
+export interface PodServices {
+  readonly runtime: Pick<
+    ContainerRuntime,
+    | 'runPodSandbox'
+    | 'stopPodSandbox'
+    | 'removePodSandbox'
+    | 'createContainer'
+    | 'startContainer'
+    | 'stopContainer'
+    | 'removeContainer'
+  >;
+  readonly observer: RuntimeKnowledge;
+  readonly images: ImageSupply;
+  readonly configs: PodConfigs;
+  readonly volumes: {
+    setUp(pod: Pod, signal: AbortSignal): Promise<unknown>;
+    tearDown(podUid: string, signal: AbortSignal): Promise<void>;
+  };
+  readonly cgroups: {
+    ensurePod(pod: Pod, signal: AbortSignal): Promise<void>;
+    removePod(uid: string, options: { signal: AbortSignal }): Promise<void>;
+  };
+  readonly files: PodFiles;
+  readonly records: { write(record: PodRecord): Promise<void>; remove(uid: string): Promise<void> };
+  /** Bounds the calls that cost the runtime work; see {@link callPriority}. */
+  readonly calls: Limiter;
+  readonly events: EventRecorder;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** What is known of the runtime; executors tell it what they did. */
+export interface RuntimeKnowledge {
+  refreshContainer(id: string, options?: { sandboxId?: string; signal?: AbortSignal }): Promise<void>;
+  refreshSandbox(id: string, signal?: AbortSignal): Promise<void>;
+  refreshPod(uid: string, signal?: AbortSignal): Promise<void>;
+  learnContainer(podUid: string, container: ObservedContainer): void;
+  removedContainer(id: string): void;
+  removedSandbox(id: string): void;
+}
+
+export interface ImageSupply {
+  /** Makes sure the image is there; expected failures are answers. */
+  ensure(request: {
+    pod: Pod;
+    place: ContainerPlace;
+    signal: AbortSignal;
+  }): Promise<
+    | { readonly ok: true; readonly imageRef: string }
+    | { readonly ok: false; readonly reason: string; readonly message: string; readonly retryAt?: number }
+  >;
+}
+
+/** From specs to the runtime's configurations, with everything that is particular to this node. */
+export interface PodConfigs {
+  runtimeHandler(pod: Pod): string;
+  sandbox(pod: Pod, attempt: number): Promise<PodSandboxConfig>;
+  /** Rejects with {@link ContainerConfigError} when the spec cannot be met. */
+  container(request: ContainerConfigRequest): Promise<ContainerConfig>;
+}
+
+export interface ContainerConfigRequest {
+  readonly pod: Pod;
+  readonly place: ContainerPlace;
+  readonly attempt: number;
+  readonly sandbox: ObservedSandbox;
+  readonly imageRef: string;
+  readonly nextBackoffMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** Directories and files of a pod on the node's disk. */
+export interface PodFiles {
+  /**
+   * Makes the pod's directories. Answers, for containers that have left logs, the attempt the next
+   * instance takes.
+   */
+  prepare(pod: Pod): Promise<Readonly<Record<string, number>>>;
+  /** Links the container's log where log collectors look for it. */
+  linkLog(pod: Pod, container: string, containerId: string, attempt: number): Promise<void>;
+  /** Removes what belongs to one instance: its log with rotated parts, and the link. */
+  removeInstance(pod: Pod, container: string, containerId: string, attempt: number): Promise<void>;
+  /** Removes the pod's directories, logs and links. */
+  erase(pod: Pod): Promise<void>;
+}
+
+/** What unblocks most goes first: a start ends a wait, a sandbox begins one. */
+export const callPriority = { start: 3, create: 2, stop: 2, sandbox: 1, remove: 0 } as const;
