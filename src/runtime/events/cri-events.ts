@@ -1,0 +1,39 @@
+/** Events from CRI's own `GetContainerEvents`, for runtimes that have it (CRI-O, containerd from 2.0). */
+import type { Clock } from '../../concurrency/clock.ts';
+import type { Logger } from '../../telemetry/logger.ts';
+import type { GrpcConnection } from '../cri/grpc-connection.ts';
+import type { ContainerEventResponse } from '../generated/cri.ts';
+import { ContainerEventType, RuntimeServiceDefinition } from '../generated/cri.ts';
+import type { RuntimeEvent, RuntimeEventSource } from '../runtime-event.ts';
+import { runEventStream } from './event-stream.ts';
+
+export interface CriEventsOptions {
+  readonly connection: GrpcConnection;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export function criEvents({ connection, clock, logger }: CriEventsOptions): RuntimeEventSource {
+  const call = {
+    service: RuntimeServiceDefinition.fullName,
+    method: RuntimeServiceDefinition.methods.getContainerEvents,
+    request: {},
+    subject: 'container events',
+  };
+  return {
+    name: 'cri',
+    run: (listener, signal) =>
+      runEventStream(
+        { name: 'cri', connection, call, translate: translateCriEvent, clock, logger },
+        listener,
+        signal,
+      ),
+  };
+}
+
+export function translateCriEvent(event: ContainerEventResponse): RuntimeEvent {
+  const { containerId: id, containerEventType, podSandboxStatus } = event;
+  if (containerEventType === ContainerEventType.CONTAINER_STOPPED_EVENT) return { kind: 'exited', id };
+  const podUid = podSandboxStatus?.metadata?.uid;
+  return { kind: 'changed', id, ...(podUid && { podUid }) };
+}
