@@ -8,7 +8,7 @@ import type { ActionContext } from '../pod-worker.ts';
 import type { Outcome } from '../remember.ts';
 import type { Executor } from './executors.ts';
 import { failed } from './failure.ts';
-import { ContainerConfigError, callPriority, type PodServices } from './pod-services.ts';
+import { callPriority, type PodServices } from './pod-services.ts';
 
 export const createContainer: Executor<'create-container'> = async (action, context, services) => {
   const { pod, observed, signal } = context;
