@@ -119,3 +119,11 @@ export async function listSandboxes(endpoint: string): Promise<SandboxSummary[]>
     pod: `${item.metadata?.namespace ?? ''}/${item.metadata?.name ?? ''}`,
   }));
 }
+
+/** Stops a sandbox, killing what runs in it, and removes it with its containers. */
+export async function removeSandbox(endpoint: string, podSandboxId: string): Promise<void> {
+  const { stopPodSandbox, removePodSandbox } = runtime.methods;
+  const common = { endpoint, service: runtime, request: { podSandboxId }, timeout: 15_000 };
+  await criCall({ ...common, method: stopPodSandbox });
+  await criCall({ ...common, method: removePodSandbox });
+}

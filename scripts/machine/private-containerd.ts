@@ -18,11 +18,12 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { findProgram, fullPath, runCommand } from './command.ts';
 import { parseContainerdRelease, renderContainerdConfig } from './containerd-config.ts';
-import { runtimeComplaints, runtimeVersion } from './cri-calls.ts';
+import { listSandboxes, removeSandbox, runtimeComplaints, runtimeVersion } from './cri-calls.ts';
 import { demoImages, importDemoImages } from './demo-images.ts';
 import { findCniPlugins } from './install-packages.ts';
 import {
@@ -147,7 +148,7 @@ async function untilReady(endpoint: string, alive: () => boolean, logFile: strin
     } catch (error) {
       reason = error instanceof Error ? error.message : String(error);
     }
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await pause(50);
   }
   const tail = readFileSync(logFile, 'utf8').trimEnd().split('\n').slice(-5).join('\n');
   const what = alive() ? `not ready within 60 s (${reason})` : 'ended at once';
@@ -272,7 +273,8 @@ export async function startPrivateContainerd(options: PrivateContainerdOptions):
 
 /**
  * Stops the private containerd of a directory, whether or not it still runs, and removes every trace of
- * its containers. Images stay for the next start unless `data` is given. Safe to repeat.
+ * its containers. Images stay for the next start unless `data` is given; pods stay in its list, not
+ * ready, if it had crashed before. Safe to repeat.
  */
 export async function stopPrivateContainerd(
   directory: string,
@@ -281,7 +283,10 @@ export async function stopPrivateContainerd(
   const record = readRecord(directory);
   const state = record?.state ?? join(directory, 'state');
   const running = recordedProcess(record);
-  if (running !== undefined) await endProcess(running, 5000);
+  if (running !== undefined) {
+    await forgetSandboxes(`unix://${join(state, 'containerd.sock')}`);
+    await endProcess(running, 5000);
+  }
   await killContainers(join(state, 'containerd.sock'), join(state, 'runc'));
   removeShimSockets(state);
   await unmountBelow(state);
@@ -294,6 +299,23 @@ export async function stopPrivateContainerd(
   rmSync(join(directory, 'ipam'), { recursive: true, force: true });
   rmSync(recordFile(directory), { force: true });
   if (options.data === true) rmSync(directory, { recursive: true, force: true });
+}
+
+/**
+ * Lets containerd itself remove its pods, so that it does not list dead ones when it starts again. What
+ * fails here (it may hang or be broken) is killed afterwards anyway.
+ */
+async function forgetSandboxes(endpoint: string): Promise<void> {
+  const queue = await listSandboxes(endpoint).catch(() => []);
+  const worker = async (): Promise<void> => {
+    for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
+      await removeSandbox(endpoint, next.id).catch(() => {});
+    }
+  };
+  await Promise.race([
+    Promise.all([worker(), worker(), worker(), worker()]),
+    pause(60_000, undefined, { ref: false }),
+  ]);
 }
 
 /** Off again if it was off before, unless another bridge has come that may need it. */

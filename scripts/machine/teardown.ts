@@ -82,25 +82,53 @@ export async function endProcess(entry: ProcessEntry, grace: number): Promise<vo
   await waitUntilGone([entry], 5000);
 }
 
-/** What runc wrote about the containers of one containerd. */
-interface ContainerRecord {
+/** What the OCI runtime wrote about the containers of one containerd. */
+export interface ContainerRecord {
   init: { pid: number; started: string };
   cgroups: string[];
 }
 
-function readContainers(runcState: string): ContainerRecord[] {
-  const list = (directory: string): string[] => (existsSync(directory) ? readdirSync(directory) : []);
-  return list(runcState).flatMap((namespace) =>
-    list(join(runcState, namespace)).flatMap((id) => {
+type Json = Record<string, unknown>;
+
+/** runc's `state.json` names a path in every hierarchy. */
+export function parseRuncState(state: Json): ContainerRecord {
+  return {
+    init: { pid: Number(state.init_process_pid), started: String(state.init_process_start) },
+    cgroups: Object.values((state.cgroup_paths ?? {}) as Record<string, string>),
+  };
+}
+
+/** crun's `status` names the path within the hierarchies. */
+export function parseCrunStatus(status: Json, mountPoints: readonly string[]): ContainerRecord {
+  const path = status['cgroup-path'];
+  return {
+    init: { pid: Number(status.pid), started: String(status['process-start-time']) },
+    cgroups: typeof path === 'string' && path !== '' ? mountPoints.map((mount) => join(mount, path)) : [],
+  };
+}
+
+function cgroupMountPoints(): string[] {
+  const lines = readFileSync('/proc/self/mountinfo', 'utf8').split('\n');
+  return lines.filter((line) => / - cgroup2? /.test(line)).map((line) => line.split(' ')[4] ?? '');
+}
+
+function list(directory: string): string[] {
+  return existsSync(directory) ? readdirSync(directory) : [];
+}
+
+function readJson(file: string): Json {
+  return JSON.parse(readFileSync(file, 'utf8')) as Json;
+}
+
+function readContainers(runtimeState: string): ContainerRecord[] {
+  const mountPoints = cgroupMountPoints();
+  return list(runtimeState).flatMap((namespace) =>
+    list(join(runtimeState, namespace)).flatMap((id) => {
+      const directory = join(runtimeState, namespace, id);
       try {
-        const text = readFileSync(join(runcState, namespace, id, 'state.json'), 'utf8');
-        const state = JSON.parse(text) as Record<string, unknown>;
-        return [
-          {
-            init: { pid: Number(state.init_process_pid), started: String(state.init_process_start) },
-            cgroups: Object.values((state.cgroup_paths ?? {}) as Record<string, string>),
-          },
-        ];
+        if (existsSync(join(directory, 'state.json')))
+          return [parseRuncState(readJson(join(directory, 'state.json')))];
+        return [parseCrunStatus(readJson(join(directory, 'status')), mountPoints)];
       } catch {
         return []; // Being made or removed; its processes are found below their shim.
       }
@@ -162,6 +190,14 @@ export async function killContainers(socket: string, runcState: string): Promise
     await waitUntilGone(doomed, 500);
   }
   for (const { cgroups } of containers) for (const path of cgroups) removeCgroup(path);
+  // Pods that were given no parent lived here; the last of them to go leaves it empty.
+  for (const mountPoint of cgroupMountPoints()) {
+    try {
+      rmdirSync(join(mountPoint, 'k8s.io'));
+    } catch {
+      // There is none, or another containerd's pods are in it.
+    }
+  }
 }
 
 /** Mount points at or below a directory, the innermost last, from the text of `/proc/self/mountinfo`. */
@@ -196,7 +232,6 @@ export async function unmountBelow(directory: string): Promise<void> {
 /** Sockets that shims made outside the state directory, one for each task. */
 export function removeShimSockets(state: string): void {
   const tasks = join(state, 'io.containerd.runtime.v2.task');
-  const list = (directory: string): string[] => (existsSync(directory) ? readdirSync(directory) : []);
   for (const namespace of list(tasks)) {
     for (const id of list(join(tasks, namespace))) {
       for (const name of ['address', 'bootstrap.json']) {

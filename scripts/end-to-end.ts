@@ -1,0 +1,95 @@
+/**
+ * Runs the end-to-end tests on this machine's kernel: a private containerd with the demo images, a cgroup
+ * and a directory of their own, all taken down afterwards. `./check` runs it on the machine and once more
+ * inside a virtual machine with cgroup v2.
+ *
+ *     node scripts/end-to-end.ts [TEST_FILE…]     (default: every test/e2e/**\/*.test.ts)
+ *
+ * The tests find what they need in the environment:
+ *
+ *     KUBELET_TS_TEST_CONTAINERD            endpoint, unix://…
+ *     KUBELET_TS_TEST_CONTAINERD_DIRECTORY  for startPrivateContainerd, to bring it back after killing it
+ *     KUBELET_TS_TEST_IMAGE                 busybox; the others are demoImages in scripts/machine
+ *     KUBELET_TS_TEST_CGROUP_ROOT           for --cgroup-root; exists
+ *     KUBELET_TS_TEST_DIRECTORY             for agent roots, logs and manifests; removed afterwards
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { globSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { demoImages, importDemoImages } from './machine/demo-images.ts';
+import { createOwnCgroup, removeOwnCgroup } from './machine/own-cgroup.ts';
+import { startPrivateContainerd, stopPrivateContainerd } from './machine/private-containerd.ts';
+import { unmountBelow } from './machine/teardown.ts';
+
+const checkout = join(import.meta.dirname, '..');
+
+/** Runs node's test runner; resolves to its exit code. */
+async function runTests(
+  files: readonly string[],
+  env: NodeJS.ProcessEnv,
+  stop: AbortSignal,
+): Promise<number> {
+  const args = ['--no-warnings', '--test', '--test-concurrency=1', '--test-reporter=spec', ...files];
+  const child = spawn(process.execPath, args, {
+    cwd: checkout,
+    env,
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  const end = (): void => {
+    child.kill('SIGTERM');
+  };
+  stop.addEventListener('abort', end);
+  try {
+    const [code] = (await once(child, 'exit')) as [number | null];
+    return code ?? 1;
+  } finally {
+    stop.removeEventListener('abort', end);
+  }
+}
+
+async function main(): Promise<number> {
+  const files =
+    process.argv.length > 2 ? process.argv.slice(2) : globSync('test/e2e/**/*.test.ts', { cwd: checkout });
+  if (files.length === 0) throw new Error('there is no test in test/e2e');
+  const stop = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => stop.abort());
+
+  const directory = mkdtempSync('/var/tmp/kubelet-ts-e2e-');
+  const cgroup = basename(directory);
+  const containerdDirectory = join(directory, 'containerd');
+  const work = join(directory, 'work');
+  try {
+    mkdirSync(work);
+    const containerd = await startPrivateContainerd({
+      directory: containerdDirectory,
+      note: (text) => console.error(text),
+    });
+    const { endpoint, snapshotter, version, network } = containerd;
+    await importDemoImages({ endpoint, directory: containerdDirectory, snapshotter });
+    createOwnCgroup(cgroup);
+    console.error(`end to end: ${version}, ${snapshotter}, ${network.subnet}`);
+    if (stop.signal.aborted) return 130;
+    const env = {
+      ...process.env,
+      KUBELET_TS_TEST_CONTAINERD: endpoint,
+      KUBELET_TS_TEST_CONTAINERD_DIRECTORY: containerdDirectory,
+      KUBELET_TS_TEST_IMAGE: demoImages.busybox,
+      KUBELET_TS_TEST_CGROUP_ROOT: `/${cgroup}`,
+      KUBELET_TS_TEST_DIRECTORY: work,
+    };
+    return await runTests(files.toSorted(), env, stop.signal);
+  } finally {
+    await stopPrivateContainerd(containerdDirectory, { data: true });
+    await removeOwnCgroup(cgroup);
+    await unmountBelow(directory);
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  console.error(`end to end: ${error instanceof Error ? error.message : String(error)}`);
+  process.exitCode = 1;
+}
