@@ -1,0 +1,164 @@
+/**
+ * The volumes of pods: set up before their containers start, taken down after the last one has ended.
+ *
+ * Everything can be run again after a crash at any line. Taking down needs no pod spec: the directories and
+ * the mount table say what is there. Nothing is deleted while anything is mounted below the pod's directory,
+ * and nothing outside of that directory is ever touched.
+ */
+import { mkdir, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { podContainers } from '../kubernetes/init-containers.ts';
+import type { Pod, PodSpec, Volume, VolumeMount } from '../kubernetes/types.ts';
+import { unmountAtOrBelow } from '../linux/mounts.ts';
+import { removeTree } from '../linux/remove-tree.ts';
+import { type ContainerMount, planContainerMounts } from './container-mounts.ts';
+import { podDirectory, podsDirectory, subPathTarget, volumeDirectoryNames } from './pod-volume-paths.ts';
+import { bindSubPath } from './sub-paths.ts';
+import type { MountedVolume } from './volume-kind.ts';
+import { setUpVolume, type VolumeKinds } from './volume-kinds.ts';
+
+/** Some volumes of a pod are not set up. `message` is that of the `FailedMount` event. */
+export class PodVolumesError extends AggregateError {
+  override readonly name = 'PodVolumesError';
+  /** The volumes that are not there, with the reason of each. */
+  readonly failures: readonly { volume: string; error: Error }[];
+
+  constructor(failures: readonly { volume: string; error: Error }[]) {
+    const reasons = failures.map(
+      ({ volume, error }) => `MountVolume.SetUp failed for volume "${volume}" : ${error.message}`,
+    );
+    super(
+      failures.map(({ error }) => error),
+      reasons.join('; '),
+    );
+    this.failures = failures;
+  }
+}
+
+export interface ContainerMountsOptions {
+  readonly pod: Pod;
+  readonly container: { readonly name: string; readonly volumeMounts?: readonly VolumeMount[] };
+  /** What {@link PodVolumes.setUp} gave for the pod. */
+  readonly volumes: readonly MountedVolume[];
+  /** The environment of the container, for `subPathExpr`. */
+  readonly lookup: (variable: string) => string | undefined;
+  readonly recursiveReadOnlySupported: boolean;
+  readonly selinuxEnabled: boolean;
+}
+
+export class PodVolumes {
+  readonly #root: string;
+  readonly #kinds: VolumeKinds;
+  /** Volumes labelled for SELinux, by pod: the label of the first container counts. */
+  readonly #labelled = new Map<string, Set<string>>();
+
+  /** `rootDirectory` is the kubelet's (`/var/lib/kubelet`). */
+  constructor(options: { rootDirectory: string; kinds: VolumeKinds }) {
+    this.#root = options.rootDirectory;
+    this.#kinds = options.kinds;
+  }
+
+  /**
+   * Sets up every volume that a container of the pod uses, side by side. Settles when no set-up goes on any
+   * more; throws {@link PodVolumesError} with all failures, or the signal's reason when aborted.
+   */
+  async setUp(pod: Pod, signal: AbortSignal): Promise<MountedVolume[]> {
+    signal.throwIfAborted();
+    const directory = podDirectory(this.#root, pod.metadata.uid);
+    await mkdir(directory, { recursive: true, mode: 0o750 });
+    const volumes = usedVolumes(pod.spec);
+    const place = { pod, podDirectory: directory };
+    const outcomes = await Promise.allSettled(
+      volumes.map((volume) => setUpVolume(this.#kinds, volume, place, signal)),
+    );
+    signal.throwIfAborted();
+    const mounted: MountedVolume[] = [];
+    const failures: { volume: string; error: Error }[] = [];
+    outcomes.forEach((outcome, index) => {
+      if (outcome.status === 'fulfilled') mounted.push(outcome.value);
+      else failures.push({ volume: volumes[index]!.name, error: asError(outcome.reason) });
+    });
+    if (failures.length > 0) throw new PodVolumesError(failures);
+    return mounted;
+  }
+
+  /**
+   * The mounts of a container, sub-paths bound and ready. Throws `ContainerMountError`, whose message is fit
+   * for the container's status.
+   */
+  async containerMounts(options: ContainerMountsOptions, signal: AbortSignal): Promise<ContainerMount[]> {
+    const { pod, container, selinuxEnabled } = options;
+    const { uid } = pod.metadata;
+    const labelled = this.#labelled.get(uid) ?? new Set<string>();
+    const planned = planContainerMounts({
+      ...options,
+      relabel: (volume) => selinuxEnabled && !labelled.has(volume.name),
+    });
+    const mounts: ContainerMount[] = [];
+    for (const { volume, subPath, index, ...mount } of planned) {
+      signal.throwIfAborted();
+      if (subPath === undefined) {
+        mounts.push(mount);
+        continue;
+      }
+      const target = subPathTarget(podDirectory(this.#root, uid), volume, container.name, index);
+      await bindSubPath({
+        volumePath: mount.hostPath,
+        subPath,
+        target,
+        mountName: volume,
+        container: container.name,
+      });
+      mounts.push({ ...mount, hostPath: target });
+    }
+    for (const { volume, selinuxRelabel } of planned) if (selinuxRelabel) labelled.add(volume);
+    if (labelled.size > 0) this.#labelled.set(uid, labelled);
+    return mounts;
+  }
+
+  /**
+   * Unmounts and removes all volumes of a pod, known or not. Throws `StillMountedError` or
+   * `TreeRemovalError`, which name what stayed; running it again continues.
+   */
+  async tearDown(uid: string, signal: AbortSignal): Promise<void> {
+    const directory = podDirectory(this.#root, uid);
+    this.#labelled.delete(uid);
+    // Everything is unmounted before anything is deleted: a volume may hold a mount of another one.
+    await unmountAtOrBelow(directory, signal);
+    for (const name of volumeDirectoryNames) await removeTree(join(directory, name), signal);
+  }
+
+  /** The uids of pods that have volumes, or what is left of volumes, on disk. */
+  async podsWithVolumes(): Promise<string[]> {
+    const uids: string[] = [];
+    for (const uid of await names(podsDirectory(this.#root))) {
+      const present = await names(join(podsDirectory(this.#root), uid));
+      if (volumeDirectoryNames.some((name) => present.includes(name))) uids.push(uid);
+    }
+    return uids;
+  }
+}
+
+/** The volumes of the pod that some container mounts; the others are not set up. */
+export function usedVolumes(spec: PodSpec): Volume[] {
+  const used = new Set<string>();
+  for (const { container } of podContainers(spec)) {
+    for (const { name } of container.volumeMounts ?? []) used.add(name);
+    for (const { name } of container.volumeDevices ?? []) used.add(name);
+  }
+  return (spec.volumes ?? []).filter(({ name }) => used.has(name));
+}
+
+async function names(directory: string): Promise<string[]> {
+  try {
+    return await readdir(directory);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return [];
+    throw error;
+  }
+}
+
+function asError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error(String(reason));
+}
