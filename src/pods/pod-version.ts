@@ -1,7 +1,8 @@
 /** Telling whether two objects describe the same pod in the same way. */
 
 import { contentHash } from '../kubernetes/hash.ts';
-import { podAnnotations, podSource } from '../kubernetes/pod-identity.ts';
+import { podFullName } from '../kubernetes/names.ts';
+import { podAnnotations } from '../kubernetes/pod-identity.ts';
 import type { Pod } from '../kubernetes/types.ts';
 
 /** Equal for two objects exactly when nothing has to be done to turn the one pod into the other. */
@@ -12,11 +13,6 @@ export function podVersion(pod: Pod): string {
 }
 
 /** Pods with one full name exclude each other: the later waits until nothing is left of the earlier. */
-export function podFullName(pod: Pod): string {
-  return `${pod.metadata.name}_${pod.metadata.namespace}`;
-}
-
-/** The source of a pod for the question whose truth it is; pods made by other agents have none. */
-export function sourceOf(pod: Pod): string {
-  return podSource(pod) ?? 'unknown';
+export function fullNameOf(pod: Pod): string {
+  return podFullName(pod.metadata.name, pod.metadata.namespace);
 }

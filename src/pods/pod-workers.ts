@@ -6,9 +6,8 @@
 import { isStaticPod, podKey } from '../kubernetes/pod-identity.ts';
 import type { Pod } from '../kubernetes/types.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import { lastGoodPods, type SourceWord } from './last-good.ts';
 import type { PodRecord } from './pod-records.ts';
-import { podFullName, podVersion, sourceOf } from './pod-version.ts';
+import { fullNameOf, podVersion } from './pod-version.ts';
 import { PodWorker, type PodWorkerPorts } from './pod-worker.ts';
 
 export interface PodWorkersOptions {
@@ -26,8 +25,8 @@ export class PodWorkers {
   readonly #options: PodWorkersOptions;
   readonly #workers = new Map<string, PodWorker>();
   readonly #records: Map<string, PodRecord>;
-  #desired = new Map<string, Pod>();
-  #settled = false;
+  #desired: ReadonlyMap<string, Pod> = new Map();
+  #ready = false;
   #closed = false;
 
   constructor(options: PodWorkersOptions) {
@@ -43,29 +42,24 @@ export class PodWorkers {
     return this.#workers.values();
   }
 
-  /** True once every source has told all it has, so that what nobody wants may be cleaned up. */
-  get settled(): boolean {
-    return this.#settled;
-  }
-
-  /** Takes the whole truth: the pods all sources want now, and how much each source's word is worth. */
-  setDesired(pods: readonly Pod[], words: ReadonlyMap<string, SourceWord>): void {
+  /**
+   * Takes the whole truth: the pods that are wanted now, by uid. `ready` says that every source has told
+   * all it has; before, nothing may be concluded from the absence of a pod that an earlier agent ran.
+   */
+  setDesired(pods: ReadonlyMap<string, Pod>, ready: boolean): void {
     if (this.#closed) return;
-    const wanted = new Set(pods.map((pod) => pod.metadata.uid));
-    const kept = lastGoodPods(this.#records.values(), wanted, words);
-    this.#desired = new Map([...pods, ...kept].map((pod) => [pod.metadata.uid, pod]));
-    this.#settled = [...words.values()].every((word) => word.complete);
-
+    this.#desired = pods;
+    this.#ready ||= ready;
     for (const worker of this.#workers.values()) {
-      if (!this.#desired.has(worker.pod.metadata.uid) && this.#mayEnd(worker.pod, words)) this.#end(worker);
+      if (!pods.has(worker.pod.metadata.uid)) this.#end(worker);
     }
-    for (const pod of this.#desired.values()) this.#want(pod);
-    if (this.#settled) this.endLeftovers();
+    for (const pod of pods.values()) this.#want(pod);
+    this.endLeftovers();
   }
 
   /** Ends what nobody wants: leftovers of earlier agents, and sandboxes that appeared after their pod was gone. */
   endLeftovers(): void {
-    if (!this.#settled || this.#closed) return;
+    if (!this.#ready || this.#closed) return;
     const recorded = [...this.#records.values()].map(({ pod }) => pod);
     for (const pod of [...recorded, ...this.#options.leftovers()]) {
       const { uid } = pod.metadata;
@@ -115,17 +109,17 @@ export class PodWorkers {
   }
 
   #nameTaken(pod: Pod): boolean {
-    const name = podFullName(pod);
-    for (const worker of this.#workers.values()) if (podFullName(worker.pod) === name) return true;
+    const name = fullNameOf(pod);
+    for (const worker of this.#workers.values()) if (fullNameOf(worker.pod) === name) return true;
     // The predecessor may still be known only from its record or from the runtime.
     for (const other of [...this.#records.values()].map((record) => record.pod)) {
-      if (other.metadata.uid === pod.metadata.uid || podFullName(other) !== name) continue;
+      if (other.metadata.uid === pod.metadata.uid || fullNameOf(other) !== name) continue;
       if (this.#desired.has(other.metadata.uid)) return true;
       this.#end(this.#start(other));
       return true;
     }
     for (const other of this.#options.leftovers()) {
-      if (other.metadata.uid === pod.metadata.uid || podFullName(other) !== name) continue;
+      if (other.metadata.uid === pod.metadata.uid || fullNameOf(other) !== name) continue;
       this.#end(this.#start(other));
       return true;
     }
@@ -158,20 +152,15 @@ export class PodWorkers {
     worker.terminate({ cause, graceSeconds });
   }
 
-  /** A pod is ended only on the word of its own source. */
-  #mayEnd(pod: Pod, words: ReadonlyMap<string, SourceWord>): boolean {
-    return words.get(sourceOf(pod))?.complete !== false;
-  }
-
   #finished(worker: PodWorker): void {
     const { uid } = worker.pod.metadata;
     this.#workers.delete(uid);
     this.#records.delete(uid);
     this.#options.onGone(worker.pod);
     // Whoever waited for the uid or the name may go on.
-    const name = podFullName(worker.pod);
+    const name = fullNameOf(worker.pod);
     for (const pod of this.#desired.values()) {
-      if (pod.metadata.uid === uid || podFullName(pod) === name) this.#want(pod);
+      if (pod.metadata.uid === uid || fullNameOf(pod) === name) this.#want(pod);
     }
   }
 }

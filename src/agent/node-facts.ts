@@ -1,0 +1,88 @@
+/** What this machine is: read once at start, plain values from then on. */
+import { readFile, statfs } from 'node:fs/promises';
+import { hostname, networkInterfaces } from 'node:os';
+import type { CgroupHierarchy } from '../linux/cgroupfs.ts';
+import {
+  type HugePagePool,
+  readCpuCount,
+  readHugePages,
+  readMaxProcesses,
+  readMemoryInfo,
+  readSwaps,
+  type SwapArea,
+} from '../linux/procfs.ts';
+
+export interface MachineFacts {
+  /** The kernel's host name in lower case. */
+  readonly hostname: string;
+  readonly cpus: number;
+  /** Bytes. */
+  readonly memory: number;
+  readonly swaps: readonly SwapArea[];
+  readonly hugePages: readonly HugePagePool[];
+  readonly maxProcesses: number;
+  /** Bytes of the file system that holds the root directory. */
+  readonly ephemeralStorage?: number;
+  readonly cgroupVersion: 1 | 2;
+  /** False where the kernel keeps no account of swap. */
+  readonly swapAccounting: boolean;
+  /** Addresses of the interface with the default route: IPv4 first, at most one of each family. */
+  readonly addresses: readonly string[];
+}
+
+export async function readMachineFacts(
+  hierarchy: CgroupHierarchy,
+  rootDirectory: string,
+): Promise<MachineFacts> {
+  const [cpus, memory, swaps, hugePages, maxProcesses, storage, swapAccounting, addresses] =
+    await Promise.all([
+      readCpuCount(),
+      readMemoryInfo(),
+      readSwaps(),
+      readHugePages(),
+      readMaxProcesses(),
+      statfs(rootDirectory).catch(() => undefined),
+      hasSwapAccounting(hierarchy),
+      defaultAddresses(),
+    ]);
+  return {
+    hostname: hostname().trim().toLowerCase(),
+    cpus,
+    memory: memory.total,
+    swaps,
+    hugePages,
+    maxProcesses,
+    ...(storage && { ephemeralStorage: storage.blocks * storage.bsize }),
+    cgroupVersion: hierarchy.version,
+    swapAccounting,
+    addresses,
+  };
+}
+
+async function hasSwapAccounting(hierarchy: CgroupHierarchy): Promise<boolean> {
+  const directory = hierarchy.directory('/', 'memory');
+  if (directory === undefined) return false;
+  // The root cgroup of v2 has no limits of its own; every other kernel of v2 accounts swap when it has any.
+  if (hierarchy.version === 2) return true;
+  return readFile(`${directory}/memory.memsw.limit_in_bytes`).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** The addresses of the interface that the default route leaves by; empty on a machine without one. */
+async function defaultAddresses(): Promise<string[]> {
+  const routes = await readFile('/proc/net/route', 'utf8').catch(() => '');
+  const byDefault = routes
+    .split('\n')
+    .map((line) => line.split('\t'))
+    .find(
+      ([, destination, , flags]) =>
+        destination === '00000000' && (Number.parseInt(flags ?? '0', 16) & 1) === 1,
+    );
+  const interfaces = networkInterfaces();
+  const candidates = byDefault?.[0] === undefined ? [] : (interfaces[byDefault[0]] ?? []);
+  const usable = candidates.filter(({ internal, address }) => !internal && !address.startsWith('fe80:'));
+  const first = (family: 'IPv4' | 'IPv6') => usable.find((address) => address.family === family)?.address;
+  return [first('IPv4'), first('IPv6')].filter((address) => address !== undefined);
+}

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { MachineFacts } from './node-facts.ts';
+import { preflightProblems } from './preflight.ts';
+
+const machine: MachineFacts = {
+  hostname: 'node',
+  cpus: 2,
+  memory: 2 ** 31,
+  swaps: [],
+  hugePages: [],
+  maxProcesses: 1000,
+  cgroupVersion: 2,
+  swapAccounting: true,
+  addresses: [],
+};
+const strict = { failOnSwap: true, failOnCgroupV1: true };
+const swap = { path: '/dev/sda2', type: 'partition', size: 1024, used: 0, priority: -2 };
+
+describe('preflightProblems', () => {
+  it('finds nothing on a machine that fits', () => {
+    assert.deepEqual(preflightProblems(machine, strict, 0), []);
+  });
+
+  it('names swap, cgroup v1 and a missing root with their remedies, all at once', () => {
+    const odd: MachineFacts = { ...machine, cgroupVersion: 1, swaps: [swap] };
+    const problems = preflightProblems(odd, strict, 1000).join('\n');
+    assert.match(problems, /must run as root/);
+    assert.match(problems, /failCgroupV1: false/);
+    assert.match(problems, /\/dev\/sda2.*swapoff -a/);
+  });
+
+  it('accepts what the configuration allows', () => {
+    const odd: MachineFacts = { ...machine, cgroupVersion: 1, swaps: [swap] };
+    assert.deepEqual(preflightProblems(odd, { failOnSwap: false, failOnCgroupV1: false }, 0), []);
+  });
+});

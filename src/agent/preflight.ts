@@ -1,0 +1,41 @@
+/** What would keep the agent from working here, found before anything is touched. */
+import type { MachineFacts } from './node-facts.ts';
+
+export interface PreflightSettings {
+  readonly failOnSwap: boolean;
+  readonly failOnCgroupV1: boolean;
+}
+
+/** The machine does not fit the configuration; each problem names its remedy. */
+export class PreflightError extends Error {
+  override readonly name = 'PreflightError';
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'));
+    this.problems = problems;
+  }
+}
+
+export function preflightProblems(facts: MachineFacts, settings: PreflightSettings, uid: number): string[] {
+  const problems: string[] = [];
+  if (uid !== 0) {
+    problems.push(
+      'The agent must run as root: it makes cgroups and mounts. Start it with sudo or as a system service.',
+    );
+  }
+  if (facts.cgroupVersion === 1 && settings.failOnCgroupV1) {
+    problems.push(
+      'This machine uses cgroup v1, which Kubernetes has deprecated. Boot it with cgroup v2 ' +
+        '(kernel argument systemd.unified_cgroup_hierarchy=1), or set failCgroupV1: false in the --config file.',
+    );
+  }
+  if (facts.swaps.length > 0 && settings.failOnSwap) {
+    const areas = facts.swaps.map(({ path }) => path).join(', ');
+    problems.push(
+      `Swap is on (${areas}). Turn it off (swapoff -a, and remove it from /etc/fstab), ` +
+        'or allow it with failSwapOn: false in the --config file or --fail-swap-on=false.',
+    );
+  }
+  return problems;
+}

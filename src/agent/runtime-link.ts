@@ -1,0 +1,89 @@
+/**
+ * The agent's standing with the container runtime: found at start, watched ever after. The network
+ * condition decides whether pods may get sandboxes; a change is told at once to whoever waits for it.
+ */
+import { type Clock, sleep } from '../concurrency/clock.ts';
+import type { ContainerRuntime } from '../runtime/container-runtime.ts';
+import type { RuntimeStatus } from '../runtime/generated/cri.ts';
+import type { Logger } from '../telemetry/logger.ts';
+
+export interface RuntimeLinkOptions {
+  readonly runtime: Pick<ContainerRuntime, 'status'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Called when the runtime's readiness or the network's has changed. */
+  readonly onChange: () => void;
+}
+
+/** As often as a kubelet looks; while something is missing, more often. */
+const checkEveryMs = { ready: 5000, notReady: 1000 };
+
+export class RuntimeLink {
+  readonly #options: RuntimeLinkOptions;
+  #problem: string | undefined = 'container runtime status check may not have completed yet';
+  #networkProblem: string | undefined = 'container runtime status check may not have completed yet';
+
+  constructor(options: RuntimeLinkOptions) {
+    this.#options = options;
+  }
+
+  /** Why the runtime cannot be worked with; absent when it can. */
+  get problem(): string | undefined {
+    return this.#problem;
+  }
+
+  /** Why pods get no network; absent when they do. */
+  get networkProblem(): string | undefined {
+    return this.#networkProblem;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.check(signal);
+      const ready = this.#problem === undefined && this.#networkProblem === undefined;
+      await sleep(this.#options.clock, ready ? checkEveryMs.ready : checkEveryMs.notReady, signal).catch(
+        () => {},
+      );
+    }
+  }
+
+  async check(signal?: AbortSignal): Promise<void> {
+    let problem: string | undefined;
+    let networkProblem: string | undefined;
+    try {
+      const { status } = await this.#options.runtime.status({ verbose: false }, { signal });
+      problem = conditionProblem(status, 'RuntimeReady', 'container runtime not ready');
+      networkProblem = conditionProblem(status, 'NetworkReady', 'container runtime network not ready');
+    } catch (error) {
+      if (signal?.aborted) return;
+      problem = `container runtime is down: ${(error as Error).message}`;
+      networkProblem = this.#networkProblem;
+    }
+    this.#take(problem, networkProblem);
+  }
+
+  #take(problem: string | undefined, networkProblem: string | undefined): void {
+    const { logger, onChange } = this.#options;
+    if (problem === this.#problem && networkProblem === this.#networkProblem) return;
+    if (problem !== this.#problem) {
+      if (problem === undefined) logger.info('The container runtime is ready');
+      else logger.warn('The container runtime is not ready', { problem });
+    }
+    if (networkProblem !== this.#networkProblem) {
+      if (networkProblem === undefined) logger.info('The pod network is ready');
+      else
+        logger.warn('The pod network is not ready; only pods on the host network can start', {
+          networkProblem,
+        });
+    }
+    this.#problem = problem;
+    this.#networkProblem = networkProblem;
+    onChange();
+  }
+}
+
+function conditionProblem(status: RuntimeStatus | undefined, type: string, what: string): string | undefined {
+  const condition = status?.conditions.find((candidate) => candidate.type === type);
+  if (condition?.status) return undefined;
+  return `${what}: ${type}=false reason:${condition?.reason ?? ''} message:${condition?.message ?? ''}`;
+}
