@@ -5,8 +5,9 @@
  */
 import { podLimits, podRequests, type ResourceAmounts } from '../pod-resources.ts';
 import { type Quantity, tryParseQuantity } from '../quantity.ts';
-import type { Container, PodSpec } from '../types.ts';
+import type { Container as ValidContainer, PodSpec as ValidPodSpec } from '../types.ts';
 import { isRecord, longestQuantity } from './pod-structure.ts';
+import type { Container, PodSpec } from './unvalidated-pod.ts';
 
 /** `hugepages-<size>`, for example `hugepages-2Mi`. */
 export function isHugePages(name: string): boolean {
@@ -29,13 +30,14 @@ export function containerLimitTotals(spec: PodSpec): ResourceAmounts {
 }
 
 /** The spec cut down to what containers say about resources, with only readable quantities. */
-function containersOnly(spec: PodSpec): PodSpec {
+function containersOnly(spec: PodSpec): ValidPodSpec {
   return { containers: cutDown(spec.containers), initContainers: cutDown(spec.initContainers) };
 }
 
-function cutDown(containers: Container[] | undefined): Container[] {
+function cutDown(containers: Container[] | undefined): ValidContainer[] {
   if (!Array.isArray(containers)) return [];
-  return containers.filter(isRecord).map(({ name, restartPolicy, resources }) => ({
+  const present: Container[] = containers.filter((container) => isRecord(container));
+  return present.map(({ name = '', restartPolicy, resources }) => ({
     name,
     ...(restartPolicy !== undefined && { restartPolicy }),
     resources: { limits: readable(resources?.limits), requests: readable(resources?.requests) },
