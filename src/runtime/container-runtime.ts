@@ -102,7 +102,7 @@ export interface ContainerRuntime {
   ): Promise<UpdateRuntimeConfigResponse>;
   /** Makes and starts the surroundings of a pod: namespaces, network, cgroup parent. */
   runPodSandbox(request: RunPodSandboxRequest, options?: CallOptions): Promise<RunPodSandboxResponse>;
-  /** Stops what is left in a sandbox and gives its network back. Safe to repeat. */
+  /** Stops what is left in a sandbox and gives its network back. Safe to repeat; some say NotFound of what is gone. */
   stopPodSandbox(request: StopPodSandboxRequest, options?: CallOptions): Promise<StopPodSandboxResponse>;
   /** Forgets a sandbox and everything in it. Safe to repeat. */
   removePodSandbox(
@@ -125,7 +125,7 @@ export interface ContainerRuntime {
   createContainer(request: CreateContainerRequest, options?: CallOptions): Promise<CreateContainerResponse>;
   /** Starts a made container. */
   startContainer(request: StartContainerRequest, options?: CallOptions): Promise<StartContainerResponse>;
-  /** Sends the stop signal, then SIGKILL after `timeout` seconds. Safe to repeat. */
+  /** Sends the stop signal, then SIGKILL after `timeout` seconds. Safe to repeat; some say NotFound of what is gone. */
   stopContainer(request: StopContainerRequest, options?: CallOptions): Promise<StopContainerResponse>;
   /** Forgets a container, killing it if need be. Safe to repeat. */
   removeContainer(request: RemoveContainerRequest, options?: CallOptions): Promise<RemoveContainerResponse>;

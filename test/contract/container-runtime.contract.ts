@@ -15,7 +15,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { ContainerRuntime } from '../../src/runtime/container-runtime.ts';
 import type { ContainerStatus, PodSandboxConfig } from '../../src/runtime/generated/cri.ts';
 import { ContainerState, PodSandboxState } from '../../src/runtime/generated/cri.ts';
-import { RuntimeErrorCode } from '../../src/runtime/runtime-call-error.ts';
+import { isNotFound, RuntimeErrorCode } from '../../src/runtime/runtime-call-error.ts';
 import type { RuntimeEvent, RuntimeEventSource } from '../../src/runtime/runtime-event.ts';
 import {
   containerConfig,
@@ -50,6 +50,11 @@ const programs = {
 };
 export type Program = keyof typeof programs;
 
+/** Stopping what is gone is refused by some (containerd 1.6); the agent takes NotFound for done. */
+async function doneOrNotFound(call: Promise<unknown>): Promise<void> {
+  await call.catch((error: unknown) => assert.ok(isNotFound(error), String(error)));
+}
+
 export function describeContainerRuntime(
   name: string,
   setUp: () => Promise<RuntimeUnderTest>,
@@ -64,7 +69,7 @@ export function describeContainerRuntime(
     after(() => it_.tearDown());
     afterEach(async () => {
       for (const podSandboxId of made.splice(0)) {
-        await it_.runtime.stopPodSandbox({ podSandboxId });
+        await doneOrNotFound(it_.runtime.stopPodSandbox({ podSandboxId }));
         await it_.runtime.removePodSandbox({ podSandboxId });
       }
     });
@@ -158,9 +163,9 @@ export function describeContainerRuntime(
       await it_.runtime.startContainer({ containerId });
       const ended = await exited(containerId);
       assert.deepEqual([ended.exitCode, ended.reason], [3, 'Error']);
-      assert.ok(
-        ended.createdAt > 0n && ended.startedAt >= ended.createdAt && ended.finishedAt >= ended.startedAt,
-      );
+      // A short program may have ended before the runtime notes that it has started: only these are sure.
+      assert.ok(ended.createdAt > 0n && ended.startedAt >= ended.createdAt);
+      assert.ok(ended.finishedAt >= ended.createdAt);
     });
 
     it('says Completed of a program that ended well, and writes its log', async () => {
@@ -220,12 +225,9 @@ export function describeContainerRuntime(
 
     it('takes the removal of what it does not know for done', async () => {
       await it_.runtime.removeContainer({ containerId: unknown });
-      await it_.runtime.stopPodSandbox({ podSandboxId: unknown });
       await it_.runtime.removePodSandbox({ podSandboxId: unknown });
-      // Some say NotFound here; the agent takes that for done as well.
-      await it_.runtime.stopContainer({ containerId: unknown, timeout: 1n }).catch((error: unknown) => {
-        assert.equal((error as { notFound?: boolean }).notFound, true);
-      });
+      await doneOrNotFound(it_.runtime.stopPodSandbox({ podSandboxId: unknown }));
+      await doneOrNotFound(it_.runtime.stopContainer({ containerId: unknown, timeout: 1n }));
     });
 
     it('lists what the filter asks for', async () => {

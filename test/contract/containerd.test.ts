@@ -3,6 +3,7 @@
  *
  *   KUBELET_TS_TEST_CONTAINERD   its endpoint, such as unix:///run/containerd/containerd.sock
  *   KUBELET_TS_TEST_IMAGE        an image there that has busybox's commands
+ *   KUBELET_TS_TEST_CGROUP_ROOT  cgroup for the pods; the runtime's default when absent
  *   KUBELET_TS_TEST_NO_NETWORK   when set, pods use the host's network (no CNI there)
  */
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -27,12 +28,16 @@ const endpoint = process.env['KUBELET_TS_TEST_CONTAINERD'];
 const image = process.env['KUBELET_TS_TEST_IMAGE'];
 const hasNetwork = !process.env['KUBELET_TS_TEST_NO_NETWORK'];
 
-/** On the host's network nothing has to be set up for a pod. */
-const onHostNetwork = (): LinuxPodSandboxConfig => ({
+/** Where the pods of the suite live, and on the host's network if there is no other. */
+const linux = (): LinuxPodSandboxConfig => ({
   ...LinuxPodSandboxConfig.decode(new Uint8Array()),
+  cgroupParent: process.env['KUBELET_TS_TEST_CGROUP_ROOT'] ?? '',
   securityContext: {
     ...LinuxSandboxSecurityContext.decode(new Uint8Array()),
-    namespaceOptions: { ...NamespaceOption.decode(new Uint8Array()), network: NamespaceMode.NODE },
+    namespaceOptions: {
+      ...NamespaceOption.decode(new Uint8Array()),
+      network: hasNetwork ? NamespaceMode.POD : NamespaceMode.NODE,
+    },
   },
 });
 
@@ -50,7 +55,7 @@ describeContainerRuntime(
       image: image ?? '',
       logRoot,
       hasNetwork,
-      ...(!hasNetwork && { sandbox: { linux: onHostNetwork() } }),
+      sandbox: { linux: linux() },
       events: runtimeEventSource({ runtimeName: facts.name, connection, clock, logger: silentLogger }),
       async tearDown() {
         await client.close();

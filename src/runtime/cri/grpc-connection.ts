@@ -224,10 +224,14 @@ export class GrpcConnection {
     const code = (error?.code ?? RuntimeErrorCode.Internal) as RuntimeErrorCode;
     const detail = error?.details ?? 'the answer is empty';
     const remedy = remedyFor({ code, detail, path: this.path, flag: this.#flag });
-    return new RuntimeCallError(
-      { call, object: subject ?? '', code, detail, ...(remedy !== undefined && { remedy }) },
-      { cause: error },
-    );
+    // The library's error says nothing more and prints a page of its internals; it is not kept as a cause.
+    return new RuntimeCallError({
+      call,
+      object: subject ?? '',
+      code,
+      detail,
+      ...(remedy !== undefined && { remedy }),
+    });
   }
 
   #closedError(call: string, subject: string | undefined): RuntimeCallError {

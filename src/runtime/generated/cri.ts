@@ -13260,7 +13260,7 @@ export const RuntimeServiceDefinition = {
       responseStream: false,
       options: {},
     },
-    /** Stops what is left in a sandbox and gives its network back. Safe to repeat. */
+    /** Stops what is left in a sandbox and gives its network back. Safe to repeat; some say NotFound of what is gone. */
     stopPodSandbox: {
       name: "StopPodSandbox",
       requestType: StopPodSandboxRequest as typeof StopPodSandboxRequest,
@@ -13332,7 +13332,7 @@ export const RuntimeServiceDefinition = {
       responseStream: false,
       options: {},
     },
-    /** Sends the stop signal, then SIGKILL after `timeout` seconds. Safe to repeat. */
+    /** Sends the stop signal, then SIGKILL after `timeout` seconds. Safe to repeat; some say NotFound of what is gone. */
     stopContainer: {
       name: "StopContainer",
       requestType: StopContainerRequest as typeof StopContainerRequest,
