@@ -34,8 +34,7 @@ function plainDefault(text: string): string | undefined {
 
 function typed(text: string | undefined, type: string): unknown {
   if (text === undefined) return undefined;
-  if (/^(bool|u?int(32|64)?|float64|Level|version.*)$/.test(type) || /^[["]/.test(text))
-    return JSON.parse(text);
+  if (/^(bool|u?int(32|64)?|float64|Level)$/.test(type) || /^[["]/.test(text)) return JSON.parse(text);
   return text;
 }
 

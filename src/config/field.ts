@@ -49,7 +49,7 @@ export interface Field<T = unknown, Presence extends 'set' | 'optional' = 'set' 
 export type Fields = Readonly<Record<string, Field>>;
 
 type PresenceOf<O> = O extends { default: JsonValue } ? 'set' : 'optional';
-type ValueOf<F> = F extends Field<infer T, 'set' | 'optional'> ? T : never;
+type ValueOf<F> = F extends Field<infer T> ? T : never;
 type SetKeys<T extends Fields> = { [K in keyof T]: T[K] extends Field<unknown, 'set'> ? K : never }[keyof T];
 
 /** The TypeScript type of an object described by `Fields`, with defaults filled in. */
@@ -266,7 +266,7 @@ export function object<const M extends Fields>(
   return field<Configured<M>, { default: JsonValue }>(
     'object',
     summary,
-    { default: {}, ...options } as { default: JsonValue },
+    { default: {}, ...options },
     mustBeObject,
     { members },
   );

@@ -98,19 +98,23 @@ function readFiles(
   errors: ConfigurationError[],
 ): { layers: ConfigurationLayer[]; configuration: JsonObject } {
   const layers: ConfigurationLayer[] = [];
+  // Messages name files as the user does.
+  const files: ConfigurationFiles = {
+    readFile: (file) => options.readFile(path.resolve(options.cwd, file)),
+    readDirectory: (directory) => options.readDirectory(path.resolve(options.cwd, directory)),
+  };
   let configuration = configurationWithoutFile();
   if (given.config) {
-    const file = path.resolve(options.cwd, given.config);
-    const read = readConfigurationFile(options, file);
+    const read = readConfigurationFile(files, given.config);
     errors.push(...read.errors);
     if (read.layer) {
       layers.push(read.layer);
       const values = mergePatch({}, read.layer.values) as JsonObject;
-      configuration = withDefaults(resolvePaths(values, file));
+      configuration = withDefaults(resolvePaths(values, path.resolve(options.cwd, given.config)));
     }
   }
   if (given['config-dir']) {
-    for (const read of readConfigurationDirectory(options, path.resolve(options.cwd, given['config-dir']))) {
+    for (const read of readConfigurationDirectory(files, given['config-dir'])) {
       errors.push(...read.errors);
       if (!read.layer) continue;
       layers.push(read.layer);

@@ -4,7 +4,7 @@
 export function nearestName(name: string, known: Iterable<string>): string | undefined {
   const wanted = name.toLowerCase();
   let best: string | undefined;
-  let fewest = Math.min(8, Math.floor(name.length / 3) + 1) + 1;
+  let fewest = Math.min(8, Math.floor(name.length / 3) + 1, name.length - 1) + 1;
   for (const candidate of known) {
     if (Math.abs(candidate.length - name.length) >= fewest) continue;
     const distance = editDistance(wanted, candidate.toLowerCase());

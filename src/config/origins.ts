@@ -27,7 +27,9 @@ export class Origins {
     const flag = this.#flagFor(path);
     if (flag) return { flag, field, message };
     const layer = this.#layers.findLast(({ values }) => reaches(values, path));
-    if (!layer) return { field, message };
+    // A default that does not go with the rest: with one file, that is where to mend it.
+    if (!layer)
+      return this.#layers.length === 1 ? { file: this.#layers[0]!.file, field, message } : { field, message };
     const line = layer.document.lineOf(path);
     return { file: layer.file, ...(line !== undefined && { line }), field, message };
   }

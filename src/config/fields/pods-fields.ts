@@ -89,7 +89,8 @@ export const podsFields = {
   podCIDR: text('Pod network range in standalone mode', { default: '', check: cidrs }),
   podLogsDir: text('Root directory for pod log files', { default: '/var/log/pods', check: podLogsDirectory }),
   resolvConf: text('Source file for pod DNS settings', { default: '/etc/resolv.conf', pointer: true }),
-  runOnce: bool('Removed run-once mode', { default: false }),
+  // Differs from the kubelet: run-once was removed there, and true is refused.
+  runOnce: bool('Run every static pod once, report how each ended, and exit', { default: false }),
   seccompDefault: bool('Use RuntimeDefault seccomp when none given', { default: false, pointer: true }),
   staticPodPath: text('Where static pod manifests are read from', { default: '' }),
   staticPodURL: text('HTTP source of static pod manifests', { default: '', check: webUrl }),

@@ -45,7 +45,7 @@ export interface FlagDefinition {
 type Extra = Pick<FlagDefinition, 'field' | 'shorthand' | 'separator'>;
 
 /** A flag that is the proper place of its setting. */
-export function flag<T extends FlagType, const E extends Extra = Record<never, never>>(
+export function flag<T extends FlagType, const E extends Extra>(
   type: T,
   byDefault: JsonValue,
   summary: string,

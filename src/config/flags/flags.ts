@@ -48,8 +48,7 @@ export function flagValues(given: GivenFlags): FlagValues {
   for (const name of FLAG_NAMES) {
     const definition = FLAGS[name];
     if (definition.field !== undefined) continue;
-    const byDefault = definition.type === 'version' ? String(definition.default) : definition.default;
-    values[name] = given[name] ?? structuredClone(byDefault);
+    values[name] = given[name] ?? structuredClone(definition.default);
   }
   return values as FlagValues;
 }

@@ -61,7 +61,7 @@ export const nodeFlags = {
     'rotateCertificates',
     'Renew the client certificate through CSRs',
   ),
-  version: flag('version', false, 'Print version and quit; vX.Y.Z overrides the reported version'),
+  version: flag('version', 'false', 'Print version and quit; vX.Y.Z overrides the reported version'),
   'windows-priorityclass': flag(
     'string',
     'NORMAL_PRIORITY_CLASS',

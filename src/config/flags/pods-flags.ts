@@ -64,7 +64,7 @@ export const podsFlags = {
   'pod-cidr': configFlag('string', '', 'podCIDR', 'Pod network range in standalone mode'),
   'pod-manifest-path': configFlag('string', '', 'staticPodPath', 'Where static pod manifests are read from'),
   'resolv-conf': configFlag('string', '/etc/resolv.conf', 'resolvConf', 'Source file for pod DNS settings'),
-  runonce: configFlag('bool', false, 'runOnce', 'Removed run-once mode'),
+  runonce: configFlag('bool', false, 'runOnce', 'Run every static pod once, report how each ended, and exit'),
   'seccomp-default': flag('bool', false, 'Use RuntimeDefault seccomp when none given', {
     field: 'seccompDefault',
   }),

@@ -29,7 +29,7 @@ const gatedFields: Rule = (configuration, report, gates) => {
 export function isDefault(described: Field, value: unknown): boolean {
   const byDefault = described.default;
   if (isDeepStrictEqual(value, byDefault)) return true;
-  if (described.type === 'quantity') return String(value) === String(byDefault);
+  if (described.type === 'quantity') return `${value as string | number}` === byDefault;
   if (described.type === 'duration' && typeof value === 'string' && typeof byDefault === 'string') {
     return parseDurationNanos(value) === parseDurationNanos(byDefault);
   }

@@ -84,11 +84,9 @@ const serving: Rule = (configuration, report) => {
   }
   // Differs from the kubelet: half a key pair is refused at once, not when the server starts.
   if ((configuration.tlsCertFile === '') !== (configuration.tlsPrivateKeyFile === '')) {
-    const [missing, present] =
-      configuration.tlsCertFile === ''
-        ? ['tlsCertFile', 'tlsPrivateKeyFile']
-        : ['tlsPrivateKeyFile', 'tlsCertFile'];
-    report([present!], `needs ${missing}`);
+    const missing = configuration.tlsCertFile === '' ? 'tlsCertFile' : 'tlsPrivateKeyFile';
+    const present = missing === 'tlsCertFile' ? 'tlsPrivateKeyFile' : 'tlsCertFile';
+    report([present], `needs ${missing}`);
   }
   const hidden = configuration.showHiddenMetricsForVersion;
   if (hidden !== '' && hidden !== PREVIOUS_MINOR) {

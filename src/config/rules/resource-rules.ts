@@ -55,7 +55,7 @@ const enforcement: Rule = (configuration, report) => {
     }
   }
   if (!configuration.cgroupsPerQOS && levels.some((level) => level !== 'none')) {
-    report([field], 'needs cgroupsPerQOS; set enforceNodeAllocatable to [none] without it');
+    report(['cgroupsPerQOS'], 'false needs enforceNodeAllocatable: [none]');
   }
 };
 

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { JsonObject } from '../kubernetes/yaml.ts';
+import { EFFECTIVE_FIELDS, EFFECTIVE_FLAGS, ineffective, PENDING_FIELDS, PENDING_FLAGS } from './effects.ts';
+import { FLAG_NAMES, FLAGS } from './flags/flags.ts';
+import { listFields } from './kubelet-configuration.ts';
+
+test('every flag and every field is in exactly one list', () => {
+  const flags = FLAG_NAMES.filter((name) => FLAGS[name].field === undefined);
+  assert.deepEqual([...EFFECTIVE_FLAGS, ...PENDING_FLAGS].sort(), flags.sort());
+  const leaves = [...listFields()]
+    .filter(([path, { members }]) => !members && !path.includes('[]'))
+    .map(([path]) => path);
+  assert.deepEqual([...EFFECTIVE_FIELDS, ...PENDING_FIELDS].sort(), leaves.sort());
+});
+
+test('names what was set away from its default and does nothing yet', () => {
+  const files: JsonObject[] = [
+    {
+      rotateCertificates: true,
+      maxPods: 5,
+      evictionPressureTransitionPeriod: '300s',
+      nodeLeaseDurationSeconds: 40,
+    },
+    { authentication: { anonymous: { enabled: true } }, rotateCertificates: null },
+  ];
+  assert.deepEqual(ineffective({ kubeconfig: '/k', 'max-pods': 9, 'oom-score-adj': -999, port: 1 }, files), [
+    '--kubeconfig',
+    '--port',
+    'rotateCertificates',
+    'authentication.anonymous.enabled',
+  ]);
+});

@@ -1,0 +1,12 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { nearestName } from './nearest-name.ts';
+
+test('finds slips of the pen, and nothing when the name is a stranger', () => {
+  const names = ['max-pods', 'maximum-dead-containers', 'address', 'v'];
+  assert.equal(nearestName('maxpods', names), 'max-pods');
+  assert.equal(nearestName('MAX-POSD', names), 'max-pods');
+  assert.equal(nearestName('adress', names), 'address');
+  assert.equal(nearestName('kubernetes', names), undefined);
+  assert.equal(nearestName('', names), undefined);
+});

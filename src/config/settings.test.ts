@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { loadConfiguration } from './load-configuration.ts';
+import { resolveSettings } from './settings.ts';
+
+const none = () => {
+  throw new Error('no files here');
+};
+function settings(...argv: string[]) {
+  const result = loadConfiguration(argv, { cwd: '/', readFile: none, readDirectory: none });
+  assert.ok(result.ok, JSON.stringify(result));
+  return resolveSettings(result);
+}
+
+test('defaults in numbers', () => {
+  assert.deepEqual(settings(), {
+    rootDirectory: '/var/lib/kubelet',
+    hostnameOverride: undefined,
+    runOnce: false,
+    staticPods: { path: undefined, url: undefined, urlHeaders: {}, fileCheckMs: 20_000, httpCheckMs: 20_000 },
+    resyncMs: 60_000,
+    maxPods: 110,
+    restartBackOff: { initialMs: 10_000, maxMs: 300_000 },
+    runtime: {
+      endpoint: 'unix:///run/containerd/containerd.sock',
+      imageEndpoint: 'unix:///run/containerd/containerd.sock',
+      requestTimeoutMs: 120_000,
+      maxParallelImagePulls: 1,
+    },
+    cgroups: {
+      driver: 'cgroupfs',
+      root: '/',
+      perQos: true,
+      enforcePods: true,
+      kubeReserved: { cpuMilli: undefined, memoryBytes: undefined },
+      systemReserved: { cpuMilli: undefined, memoryBytes: undefined },
+      podPidsLimit: undefined,
+      cpuCfsQuota: true,
+      cpuCfsPeriodMs: 100,
+      swap: 'NoSwap',
+      singleProcessOomKill: undefined,
+      failOnSwap: true,
+      failOnCgroupV1: true,
+    },
+    dns: { resolvConf: '/etc/resolv.conf', clusterDns: [], clusterDomain: undefined },
+    podLogsDirectory: '/var/log/pods',
+    seccompDefault: false,
+    healthz: { address: '127.0.0.1', port: 10248 },
+    readOnlyServer: { address: '0.0.0.0', port: 10255 },
+    log: { format: 'text', verbosity: 0, vmodule: [] },
+  });
+});
+
+test('what was set', () => {
+  const set = settings(
+    '--hostname-override= Node1 ',
+    '--healthz-port=0',
+    '--serialize-image-pulls=false',
+    '--image-service-endpoint=unix:///i.sock',
+    '--kube-reserved=cpu=250m,memory=1Gi',
+    '--pod-max-pids=100',
+    '--enforce-node-allocatable=none',
+    '--resolv-conf=',
+    '--manifest-url=http://x/pods',
+    '--manifest-url-header=a:b',
+  );
+  assert.equal(set.hostnameOverride, 'node1');
+  assert.equal(set.healthz, undefined);
+  assert.equal(set.runtime.maxParallelImagePulls, Infinity);
+  assert.equal(set.runtime.imageEndpoint, 'unix:///i.sock');
+  assert.deepEqual(set.cgroups.kubeReserved, { cpuMilli: 250, memoryBytes: 2 ** 30 });
+  assert.deepEqual([set.cgroups.podPidsLimit, set.cgroups.enforcePods], [100, false]);
+  assert.equal(set.dns.resolvConf, undefined);
+  assert.deepEqual(set.staticPods.urlHeaders, { a: ['b'] });
+});
+
+test('the restart back-off follows its two gates', () => {
+  const gates = (text: string) => settings(`--feature-gates=${text}`).restartBackOff;
+  assert.deepEqual(gates('ReduceDefaultCrashLoopBackOffDecay=true'), { initialMs: 1000, maxMs: 300_000 });
+  assert.deepEqual(gates('ReduceDefaultCrashLoopBackOffDecay=true,KubeletCrashLoopBackOffMax=false'), {
+    initialMs: 1000,
+    maxMs: 60_000,
+  });
+  assert.deepEqual(gates('KubeletCrashLoopBackOffMax=false'), { initialMs: 10_000, maxMs: 300_000 });
+});
