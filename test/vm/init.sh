@@ -2,6 +2,7 @@
 # First process of the virtual machine. Sets it up as a distribution with cgroup v2 would, runs /run/vm/command in
 # /project, sends its output and exit code to the host, and switches the machine off.
 export PATH=/usr/local/bin:/usr/sbin:/usr/bin HOME=/root LANG=C.UTF-8 TMPDIR=/tmp
+export NODE_OPTIONS='--import /run/vm/stripped-sources.mjs'
 
 mount -t proc -o nosuid,nodev,noexec proc /proc
 mount -t sysfs -o nosuid,nodev,noexec sys /sys

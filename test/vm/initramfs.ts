@@ -1,6 +1,6 @@
 /**
  * The first file system of the virtual machine: busybox, the drivers that reach the root disk, and a script that
- * mounts it. Every run appends a second archive with what to do then (see {@link runArchive}).
+ * mounts it. Every run appends a second archive, `vm/`, with what to do then.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -43,16 +43,6 @@ export function initramfs(guestRoot: string, kernelVersion: string, tools: Unpac
   return cpioArchive(files);
 }
 
-/** The archive to append for one run: `init.sh` as `/run/vm/init`, the shell script as `/run/vm/command`. */
-export function runArchive(script: string): Buffer {
-  const init = readFileSync(join(import.meta.dirname, 'init.sh'));
-  return cpioArchive([
-    { path: 'vm' },
-    { path: 'vm/init', content: init },
-    { path: 'vm/command', content: Buffer.from(script) },
-  ]);
-}
-
 /** Version of the only kernel whose modules lie in an unpacked guest root. */
 export function kernelVersionIn(guestRoot: string): string {
   const [version] = readdirSync(join(guestRoot, 'usr/lib/modules'));
@@ -64,7 +54,7 @@ export function kernelVersionIn(guestRoot: string): string {
  * Paths of the wanted modules and all they depend on, each after its dependencies.
  * @param dependencies content of `modules.dep`: lines `path: path of a dependency …`, nearest dependency first
  */
-function loadOrder(dependencies: string, wanted: readonly string[]): string[] {
+export function loadOrder(dependencies: string, wanted: readonly string[]): string[] {
   const lines = dependencies.split('\n').map((line) => line.split(/:? +|:$/).filter((path) => path !== ''));
   const chains = wanted.map((name) => lines.find(([path]) => moduleName(path) === name) ?? []);
   return [...new Set(chains.flatMap((chain) => chain.reverse()))];

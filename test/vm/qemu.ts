@@ -10,13 +10,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Writable } from 'node:stream';
 import type { BaseImage } from './base-image.ts';
-import { runArchive } from './initramfs.ts';
+import { cpioArchive } from './cpio-archive.ts';
 
 /** What to run, on what. */
 export interface VirtualMachineRun {
   base: BaseImage;
-  /** Raw ext4 images: the root disk and the project's. */
-  disks: readonly [root: string, project: string];
+  /** Raw ext4 images: the root disk, then the project's. */
+  disks: readonly string[];
   /** Whether writes go to the disks themselves instead of a copy that is thrown away. */
   keepWrites: boolean;
   /** Shell script to run in the machine. */
@@ -129,6 +129,17 @@ async function attempt(
     resultServer.close();
     rmSync(folder, { recursive: true });
   }
+}
+
+/** The archive to append for one run: what `/run/vm` holds in the machine, the shell script as its `command`. */
+function runArchive(script: string): Buffer {
+  const own = (path: string) => readFileSync(join(import.meta.dirname, path));
+  return cpioArchive([
+    { path: 'vm' },
+    { path: 'vm/init', content: own('init.sh') },
+    { path: 'vm/stripped-sources.mjs', content: own('inside/stripped-sources.mjs') },
+    { path: 'vm/command', content: Buffer.from(script) },
+  ]);
 }
 
 /** Kernel parameters: cgroup v2 alone, a way out instead of a hang, and what makes emulation quicker. */

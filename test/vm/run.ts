@@ -9,16 +9,18 @@
  * fails. Files that all end in `.test.ts` go to Node's test runner. With --keep-image the disks stay as the command
  * left them, for a look at them.
  */
-import { copyFileSync, mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { execFileSync } from 'node:child_process';
+import { linkSync, mkdirSync, rmSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { prepareBaseImage } from './base-image.ts';
+import { commandScript } from './command-script.ts';
 import { withLock } from './lock.ts';
 import { prepareProjectImage } from './project-image.ts';
 import { runVirtualMachine, VirtualMachineError } from './qemu.ts';
 
-const project = join(import.meta.dirname, '../..');
-const cache = join(project, '.cache/vm');
+const checkout = join(import.meta.dirname, '../..');
+const cache = join(checkout, '.cache/vm');
 const usage =
   'Usage: node test/vm/run.ts [--keep-image] [--time-limit SECONDS] -- TEST_FILE… | COMMAND [ARGUMENT…]';
 
@@ -37,43 +39,45 @@ async function main(): Promise<number> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.once(signal, () => stop.abort(new Error(`ended by ${signal}`)));
   }
-  const { base, disks } = await withLock(join(cache, 'lock'), () => {
-    const base = prepareBaseImage(cache, process.execPath);
-    const disks = [base.disk, prepareProjectImage(cache, project, base)] as const;
-    return { base, disks: values['keep-image'] ? keptCopies(disks) : disks };
-  });
-  const result = await runVirtualMachine({
-    base,
-    disks,
-    keepWrites: values['keep-image'],
-    script: shellScript(positionals),
-    output: process.stdout,
-    timeLimitMs,
-    signal: stop.signal,
-  });
-  const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
-  console.error(
-    `vm: exit code ${result.exitCode} after ${seconds(result.totalMs)} (${result.accelerator}, booted in ${seconds(result.bootMs)})`,
-  );
-  if (values['keep-image'])
-    console.error(`vm: look at the disks with mount -o loop FILE DIR: ${disks.join(' ')}`);
-  return result.exitCode;
+  const keep = values['keep-image'];
+  const folder = join(cache, `run-${process.pid}`);
+  try {
+    const { base, disks } = await withLock(join(cache, 'lock'), () => {
+      const base = prepareBaseImage(cache, process.execPath);
+      const project = prepareProjectImage(cache, checkout, base);
+      return { base, disks: ownDisks(folder, [base.disk, project], keep) };
+    });
+    const result = await runVirtualMachine({
+      base,
+      disks,
+      keepWrites: keep,
+      script: commandScript(positionals),
+      output: process.stdout,
+      timeLimitMs,
+      signal: stop.signal,
+    });
+    const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`;
+    const how = `${result.accelerator}, booted in ${seconds(result.bootMs)}`;
+    console.error(`vm: exit code ${result.exitCode} after ${seconds(result.totalMs)} (${how})`);
+    return result.exitCode;
+  } finally {
+    if (keep)
+      console.error(`vm: the disks are kept in ${folder}; look at one with: mount -o loop DISK FOLDER`);
+    else rmSync(folder, { recursive: true, force: true });
+  }
 }
 
-/** Arguments reach the command as they are, whatever they contain. */
-function shellScript(command: readonly string[]): string {
-  const tests = command.every((argument) => argument.endsWith('.test.ts'));
-  const words = tests ? ['node', '--test', '--test-concurrency=1', ...command] : command;
-  return `exec ${words.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ')}\n`;
-}
-
-function keptCopies([root, projectDisk]: readonly [string, string]): readonly [string, string] {
-  const folder = join(cache, `kept-${process.pid}`);
+/**
+ * Disks of this run's own: links to the images, which another run may replace meanwhile, or copies to keep.
+ */
+function ownDisks(folder: string, images: readonly string[], keep: boolean): string[] {
   mkdirSync(folder);
-  const copies = [join(folder, 'root.ext4'), join(folder, 'project.ext4')] as const;
-  copyFileSync(root, copies[0]);
-  copyFileSync(projectDisk, copies[1]);
-  return copies;
+  return images.map((image) => {
+    const disk = join(folder, basename(image));
+    if (keep) execFileSync('cp', ['--sparse=always', image, disk]);
+    else linkSync(image, disk);
+    return disk;
+  });
 }
 
 main().then(
