@@ -10,6 +10,7 @@ import {
   containerLimitTotals,
   containerRequestTotals,
   isHugePages,
+  quantityIn,
 } from './pod-validation/aggregate-resources.ts';
 import { isRecord, normalizePod } from './pod-validation/pod-structure.ts';
 import { formatQuantity } from './quantity.ts';
@@ -122,7 +123,7 @@ function requestWhatIsLimited(container: Container): void {
   fillAbsent(resources, 'requests', {});
   if (!isRecord(resources.requests)) return;
   for (const [name, limit] of limits) {
-    if (!Object.hasOwn(resources.requests, name)) setOwn(resources.requests, name, limit);
+    if (quantityIn(resources.limits, name)) addMissing(resources.requests, name, limit);
   }
 }
 
@@ -145,7 +146,9 @@ function defaultPodResources(spec: PodSpec): void {
     }
   }
   for (const [name, limit] of Object.entries(resources.limits)) {
-    if (isPodLevelResource(name)) addMissing(resources.requests, name, limit);
+    if (isPodLevelResource(name) && quantityIn(resources.limits, name)) {
+      addMissing(resources.requests, name, limit);
+    }
   }
 }
 
@@ -228,10 +231,7 @@ function fillEmpty<T extends object, K extends keyof T>(target: T, field: K, val
 }
 
 function addMissing(list: unknown, name: string, value: string): void {
-  if (isRecord(list) && !Object.hasOwn(list, name)) setOwn(list, name, value);
-}
-
-/** Assigns a map entry whatever its name; `__proto__` must not reach the prototype. */
-function setOwn(list: Record<string, unknown>, name: string, value: unknown): void {
+  if (!isRecord(list) || Object.hasOwn(list, name)) return;
+  // A resource named `__proto__` must not reach the prototype.
   Object.defineProperty(list, name, { value, enumerable: true, configurable: true, writable: true });
 }
