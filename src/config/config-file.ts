@@ -39,7 +39,7 @@ export function readConfigurationFile(files: ConfigurationFiles, file: string): 
   return parseConfigurationFile(file, text);
 }
 
-export function parseConfigurationFile(file: string, text: string): ReadConfigurationFile {
+function parseConfigurationFile(file: string, text: string): ReadConfigurationFile {
   if (text.trim() === '')
     return { errors: [{ file, message: 'is empty; apiVersion and kind are required' }] };
   let documents: YamlDocument[];

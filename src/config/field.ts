@@ -81,7 +81,7 @@ const mustBeObject = (value: JsonValue) =>
   isObject(value) ? undefined : `must be an object, not ${show(value)}`;
 
 /** How a message quotes a value. */
-export function show(value: JsonValue): string {
+function show(value: JsonValue): string {
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object' && value !== null) return 'an object';
   return JSON.stringify(value);

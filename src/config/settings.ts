@@ -8,13 +8,13 @@ import type { FeatureGates } from './feature-gates.ts';
 import type { FlagValues } from './flags/flags.ts';
 import type { KubeletConfiguration } from './kubelet-configuration.ts';
 
-export interface ListenAddress {
+interface ListenAddress {
   readonly address: string;
   readonly port: number;
 }
 
 /** Resources kept from pods. Undefined: nothing reserved. */
-export interface Reservation {
+interface Reservation {
   readonly cpuMilli: number | undefined;
   readonly memoryBytes: number | undefined;
 }

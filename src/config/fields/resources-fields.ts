@@ -15,7 +15,7 @@ import {
 import { aboveZeroUpToOne, absoluteCgroup, atLeast, cpuSet, durationBetween } from '../value-checks.ts';
 
 /** Thresholds on Linux when a configuration names none. */
-export const DEFAULT_EVICTION_HARD = {
+const DEFAULT_EVICTION_HARD = {
   'memory.available': '100Mi',
   'nodefs.available': '10%',
   'nodefs.inodesFree': '5%',

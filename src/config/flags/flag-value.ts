@@ -42,7 +42,7 @@ function readInteger(text: string, bits: 32 | 64): number {
 }
 
 /** Comma separated values; a value with a comma stands in double quotes, as in CSV. */
-export function splitList(text: string): string[] {
+function splitList(text: string): string[] {
   if (text === '') return [];
   const items: string[] = [];
   let rest = text;

@@ -3,7 +3,7 @@ import { parseDuration } from '../../kubernetes/duration.ts';
 import { tryParseQuantity } from '../../kubernetes/quantity.ts';
 import type { Rule } from './rule.ts';
 
-export const EVICTION_SIGNALS = [
+const EVICTION_SIGNALS = [
   'memory.available',
   'nodefs.available',
   'nodefs.inodesFree',
@@ -19,7 +19,7 @@ const isSignal = (name: string) => (EVICTION_SIGNALS as readonly string[]).inclu
 const unknownSignal = `unknown eviction signal; known are ${EVICTION_SIGNALS.join(', ')}`;
 
 /** What is wrong with a threshold (`10%`, `100Mi`), or undefined. */
-export function thresholdProblem(text: string): string | undefined {
+function thresholdProblem(text: string): string | undefined {
   if (text.endsWith('%')) {
     const percent = Number(text.slice(0, -1));
     return /^[0-9.]+%$/.test(text) && percent <= 100
