@@ -4,7 +4,7 @@ import type { Metrics } from '../../telemetry/metrics.ts';
 import type { RequestOf, RuntimeCall } from '../container-runtime.ts';
 
 /** The `operation_type` of each call. */
-export const operationType: { readonly [Call in RuntimeCall]: string } = {
+const operationType: { readonly [Call in RuntimeCall]: string } = {
   version: 'version',
   status: 'status',
   runtimeConfig: 'runtime_config',

@@ -13,7 +13,7 @@ import { remedyFor } from './remedy.ts';
 const maxMessageBytes = 16 * 1024 * 1024;
 
 /** How a message goes on the wire, as the generated code gives it. */
-export interface Codec<Message> {
+interface Codec<Message> {
   encode(message: Message): { finish(): Uint8Array };
   decode(bytes: Uint8Array): Message;
 }

@@ -20,7 +20,7 @@ import type { RuntimeEvent, RuntimeEventSource } from '../runtime-event.ts';
 import { runEventStream } from './event-stream.ts';
 
 /** containerd's namespace (not Kubernetes') in which its CRI plugin keeps everything. */
-export const criNamespace = 'k8s.io';
+const criNamespace = 'k8s.io';
 
 export interface ContainerdEventsOptions {
   readonly connection: GrpcConnection;

@@ -1,4 +1,4 @@
-/** Events from CRI's own `GetContainerEvents`, for runtimes that have it (CRI-O, containerd from 2.0). */
+/** Events from CRI's own `GetContainerEvents`, for runtimes that have it (CRI-O, newer containerd). */
 import type { Clock } from '../../concurrency/clock.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { GrpcConnection } from '../cri/grpc-connection.ts';
@@ -31,7 +31,7 @@ export function criEvents({ connection, clock, logger }: CriEventsOptions): Runt
   };
 }
 
-export function translateCriEvent(event: ContainerEventResponse): RuntimeEvent {
+function translateCriEvent(event: ContainerEventResponse): RuntimeEvent {
   const { containerId: id, containerEventType, podSandboxStatus } = event;
   if (containerEventType === ContainerEventType.CONTAINER_STOPPED_EVENT) return { kind: 'exited', id };
   const podUid = podSandboxStatus?.metadata?.uid;
