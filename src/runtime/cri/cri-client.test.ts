@@ -187,7 +187,10 @@ describe('CriClient', () => {
       await assert.rejects(client.version({ version: '' }), expected);
       await client.close();
     };
-    await refused(path.join(folder, 'absent.sock'), /There is no socket .*absent\.sock/);
+    await refused(
+      path.join(folder, 'absent.sock'),
+      /^Version failed: connect ENOENT .*absent\.sock \(Unavailable\)\. There is no socket .*absent\.sock/,
+    );
     writeFileSync(path.join(folder, 'file'), '');
     await refused(path.join(folder, 'file'), /Nothing listens on .*file/);
     const deaf = createServer((socket) => socket.end('220 mail.example ESMTP\r\n'));

@@ -7,7 +7,7 @@ import type { Client, ClientUnaryCall, ServiceError } from '@grpc/grpc-js';
 import type { Clock } from '../../concurrency/clock.ts';
 import { RuntimeCallError, RuntimeErrorCode } from '../runtime-call-error.ts';
 import { socketPath } from './endpoint.ts';
-import { remedyFor } from './remedy.ts';
+import { plainDetail, remedyFor } from './remedy.ts';
 
 /** Answers with many containers and images are large; 16 MiB is what runtimes themselves accept. */
 const maxMessageBytes = 16 * 1024 * 1024;
@@ -222,7 +222,7 @@ export class GrpcConnection {
 
   #callError(call: string, subject: string | undefined, error: ServiceError | null): RuntimeCallError {
     const code = (error?.code ?? RuntimeErrorCode.Internal) as RuntimeErrorCode;
-    const detail = error?.details ?? 'the answer is empty';
+    const detail = plainDetail(error?.details ?? 'the answer is empty');
     const remedy = remedyFor({ code, detail, path: this.path, flag: this.#flag });
     // The library's error says nothing more and prints a page of its internals; it is not kept as a cause.
     return new RuntimeCallError({

@@ -1,4 +1,4 @@
-/** What the operator can do about a failed call, where the failure tells. */
+/** Makes failures of the gRPC library readable, and tells what the operator can do where the failure tells. */
 import { RuntimeErrorCode } from '../runtime-call-error.ts';
 
 export function remedyFor(failure: {
@@ -20,4 +20,12 @@ export function remedyFor(failure: {
   }
   if (/EACCES|EPERM/.test(detail)) return `This process may not open ${path}: the agent has to run as root`;
   return `The connection to ${path} is tried again`;
+}
+
+/** The runtime's or the kernel's own words, without the gRPC library's around them. */
+export function plainDetail(detail: string): string {
+  return detail
+    .replace(/^No connection established\. Last error: (?:Error: )?/, '')
+    .replace(/\.? Resolution note:.*$/s, '')
+    .trim();
 }
