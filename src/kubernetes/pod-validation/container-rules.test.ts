@@ -232,7 +232,10 @@ describe('restart policies of containers', () => {
     [{ [`${c}.restartPolicy`]: 'Sometimes' }, `NotSupported ${c}.restartPolicy`],
     [{ [`${c}.restartPolicy`]: 'Never', [rules]: [rule] }],
     [{ [rules]: [rule] }, `Required ${c}.restartPolicy`],
-    [{ [`${c}.restartPolicy`]: 'Never', [rules]: Array(21).fill(rule) }, `TooMany ${rules}`],
+    [
+      { [`${c}.restartPolicy`]: 'Never', [rules]: Array.from({ length: 21 }, () => rule) },
+      `TooMany ${rules}`,
+    ],
     [{ [`${c}.restartPolicy`]: 'Never', [rules]: [{ action: 'Restart' }] }, `Required ${rules}[0].exitCodes`],
     [
       { [`${c}.restartPolicy`]: 'Never', [rules]: [{ action: 'Stop', exitCodes: { operator: 'Is' } }] },

@@ -1,5 +1,5 @@
 /** Rules for environment variables, and for the pod fields and resources that they (and volumes) can show. */
-import { checkConfigMapKey, checkEnvVarName, checkLabelValue, checkQualifiedName } from '../names.ts';
+import { checkConfigMapKey, checkEnvVarName, checkQualifiedName } from '../names.ts';
 import { tryParseQuantity } from '../quantity.ts';
 import { isHugePages } from './aggregate-resources.ts';
 import type { FieldErrors } from './field-error.ts';
@@ -185,9 +185,4 @@ function checkDivisor(
   if (allowed.has(divisor)) return;
   const shown = [...allowed].filter((unit) => unit !== '0').join(', ');
   errors.invalid(path, divisor, `the divisor of ${resource} must be one of ${shown}`);
-}
-
-/** A label value where the API takes one as plain text. */
-export function checkLabelText(errors: FieldErrors, path: string, value: string): void {
-  errors.problems(path, value, checkLabelValue(value));
 }

@@ -6,7 +6,7 @@
  * counted, and long values and map keys are cut when they are written out.
  */
 
-export type FieldErrorType =
+type FieldErrorType =
   | 'Required'
   | 'Invalid'
   | 'NotSupported'

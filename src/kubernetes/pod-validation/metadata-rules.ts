@@ -4,7 +4,7 @@ import { checkDns1123Label, checkDns1123Subdomain, checkQualifiedName } from '..
 import { type FieldErrors, keyPath } from './field-error.ts';
 import { checkLabels } from './label-rules.ts';
 import { checkDescendingPath } from './path-rules.ts';
-import { isBlank, isEmptyList, maxInt32 } from './rule-context.ts';
+import { isBlank, maxInt32 } from './rule-context.ts';
 import type { ObjectMeta, OwnerReference, PodSpec } from './unvalidated-pod.ts';
 
 /** Keys and values of all annotations together. */
@@ -122,23 +122,4 @@ function checkSeccompText(errors: FieldErrors, path: string, value: string): voi
 
 function isInt32Text(text: string): boolean {
   return /^(?:0|-?[1-9]\d{0,9})$/.test(text) && Math.abs(Number(text)) <= maxInt32;
-}
-
-/** References to objects in the pod's namespace that are given by name alone. */
-export function checkReferenceName(errors: FieldErrors, path: string, name: string | undefined): void {
-  if (isBlank(name)) errors.required(path);
-}
-
-/** True when a list of names holds the same one twice; each repetition is reported. */
-export function checkNoRepeats(
-  errors: FieldErrors,
-  path: string,
-  names: readonly string[] | undefined,
-): void {
-  if (isEmptyList(names)) return;
-  const seen = new Set<string>();
-  names?.forEach((name, index) => {
-    if (seen.has(name)) errors.duplicate(`${path}[${index}]`, name);
-    seen.add(name);
-  });
 }

@@ -46,7 +46,7 @@ function setAt(root: object, segments: readonly (string | number)[], value: unkn
   });
 }
 
-export function errorsOf(manifest: PodManifest, options?: PodValidationOptions): FieldError[] {
+function errorsOf(manifest: PodManifest, options?: PodValidationOptions): FieldError[] {
   return validatePod(defaultPod(manifest), options);
 }
 
@@ -55,7 +55,7 @@ export function testCases(cases: readonly Case[], options?: PodValidationOptions
   for (const [changes, ...expected] of cases) {
     const name = JSON.stringify(changes);
     const outcome = expected.length > 0 ? 'is refused' : 'is accepted';
-    it(`${name.length > 110 ? `${name.slice(0, 110)}…` : name} ${outcome}`, () => {
+    void it(`${name.length > 110 ? `${name.slice(0, 110)}…` : name} ${outcome}`, () => {
       const found = errorsOf(podWith(changes), options).map(({ type, path }) => `${type} ${path}`);
       assert.deepEqual(found, expected);
     });

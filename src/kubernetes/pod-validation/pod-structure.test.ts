@@ -82,7 +82,7 @@ describe('unknown fields', () => {
 });
 
 describe('normal form', () => {
-  const normalize = (manifest: object) => normalizePod(manifest as PodManifest);
+  const normalize = (manifest: object) => normalizePod(manifest);
 
   it('takes nulls for absent, and for empty values in lists and maps', () => {
     const manifest = {

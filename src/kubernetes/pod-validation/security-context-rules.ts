@@ -7,7 +7,7 @@ import type { Container, PodSecurityContext, SecurityContext } from './unvalidat
 
 type SeccompProfile = NonNullable<SecurityContext['seccompProfile']>;
 type AppArmorProfile = NonNullable<SecurityContext['appArmorProfile']>;
-export type WindowsOptions = NonNullable<SecurityContext['windowsOptions']>;
+type WindowsOptions = NonNullable<SecurityContext['windowsOptions']>;
 
 const profileTypes = ['Localhost', 'RuntimeDefault', 'Unconfined'];
 /** Linux' PATH_MAX without the closing NUL: an AppArmor profile's name is kept in a path. */

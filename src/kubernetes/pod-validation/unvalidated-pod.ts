@@ -4,7 +4,7 @@
  */
 import type * as published from '../types.ts';
 
-export type Unvalidated<T> = T extends (infer Item)[]
+type Unvalidated<T> = T extends (infer Item)[]
   ? Unvalidated<Item>[]
   : T extends object
     ? string extends keyof T

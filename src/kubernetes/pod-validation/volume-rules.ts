@@ -12,7 +12,7 @@ import type { Volume } from './unvalidated-pod.ts';
 export type VolumeKind = Exclude<keyof Volume, 'name'>;
 
 /** Checks the source of one kind; `path` leads to the source itself. */
-export type VolumeRule<K extends VolumeKind> = (
+type VolumeRule<K extends VolumeKind> = (
   context: RuleContext,
   path: string,
   source: NonNullable<Volume[K]>,
