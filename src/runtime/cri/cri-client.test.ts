@@ -189,7 +189,7 @@ describe('CriClient', () => {
     };
     await refused(
       path.join(folder, 'absent.sock'),
-      /^Version failed: connect ENOENT .*absent\.sock \(Unavailable\)\. There is no socket .*absent\.sock/,
+      /: Version failed: connect ENOENT .*absent\.sock \(Unavailable\)\. There is no socket .*absent\.sock/,
     );
     writeFileSync(path.join(folder, 'file'), '');
     await refused(path.join(folder, 'file'), /Nothing listens on .*file/);
