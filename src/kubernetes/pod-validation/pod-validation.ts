@@ -14,7 +14,7 @@ import { checkPodStructure, type PodStructure } from './pod-structure.ts';
 import type { RuleContext } from './rule-context.ts';
 import { checkSpec, lookUps } from './spec-rules.ts';
 
-export { type FieldError, fieldPathSegments, formatFieldError } from './field-error.ts';
+export { type FieldError, formatFieldError } from './field-error.ts';
 export { staticPodReferences } from './static-pod-references.ts';
 
 export interface PodValidationOptions {
