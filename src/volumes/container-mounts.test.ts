@@ -58,7 +58,7 @@ describe('container mounts', () => {
         containerPath: '/relative/path',
         hostPath: data.hostPath,
         readOnly: false,
-        propagation: 'Private',
+        propagation: 'None',
         selinuxRelabel: true,
       },
       {
@@ -68,7 +68,7 @@ describe('container mounts', () => {
         containerPath: '/fixed',
         hostPath: data.hostPath,
         readOnly: true,
-        propagation: 'Private',
+        propagation: 'None',
         selinuxRelabel: true,
       },
       {

@@ -8,7 +8,7 @@ import type { VolumeMount } from '../kubernetes/types.ts';
 import type { MountedVolume } from './volume-kind.ts';
 
 /** Which way mounts made below a mount travel between node and container. */
-export type MountPropagation = 'Private' | 'HostToContainer' | 'Bidirectional';
+export type MountPropagation = 'None' | 'HostToContainer' | 'Bidirectional';
 
 /** A mount in the words of no runtime. */
 export interface ContainerMount {
@@ -46,11 +46,7 @@ export class ContainerMountError extends Error {
   override readonly name = 'ContainerMountError';
 }
 
-const propagations: Readonly<Record<string, MountPropagation>> = {
-  None: 'Private',
-  HostToContainer: 'HostToContainer',
-  Bidirectional: 'Bidirectional',
-};
+const propagations: readonly string[] = ['None', 'HostToContainer', 'Bidirectional'];
 
 /** The mounts of a container in the order of its spec. Throws {@link ContainerMountError}. */
 export function planContainerMounts(request: ContainerMountsRequest): PlannedMount[] {
@@ -79,8 +75,8 @@ export function planContainerMounts(request: ContainerMountsRequest): PlannedMou
 }
 
 function propagationOf(mount: VolumeMount, container: string): MountPropagation {
-  const propagation = propagations[mount.mountPropagation ?? 'None'];
-  if (propagation !== undefined) return propagation;
+  const propagation = mount.mountPropagation ?? 'None';
+  if (propagations.includes(propagation)) return propagation as MountPropagation;
   throw new ContainerMountError(
     `invalid mount propagation "${mount.mountPropagation}" of volume "${mount.name}" in container "${container}"`,
   );

@@ -368,7 +368,7 @@ describe('the volumes of a pod', () => {
         hostPath: emptyDir('data'),
         readOnly: false,
         recursiveReadOnly: false,
-        propagation: 'Private',
+        propagation: 'None',
         selinuxRelabel: true,
       },
       {
@@ -376,7 +376,7 @@ describe('the volumes of a pod', () => {
         hostPath: target,
         readOnly: true,
         recursiveReadOnly: false,
-        propagation: 'Private',
+        propagation: 'None',
         selinuxRelabel: true,
       },
     ]);
