@@ -10,7 +10,7 @@ import { type LoadedConfiguration, type LoadOptions, loadFromFlags } from '../co
 import { resolveSettings } from '../config/settings.ts';
 import { createLogger } from '../telemetry/create-logger.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import { MetricsRegistry } from '../telemetry/metrics-registry.ts';
+import { declareBuildInfo, MetricsRegistry } from '../telemetry/metrics-registry.ts';
 import { printErrors } from './print-errors.ts';
 
 export interface RunCommand {
@@ -42,7 +42,9 @@ export async function commandRun({
     // Written at once: what was said before a kill is on record.
     write: (line) => void writeSync(2, line),
   });
+  const metrics = new MetricsRegistry();
   const version = (reportedVersion ?? KUBERNETES_VERSION).replace(/^v/, '');
+  declareBuildInfo(metrics, { version, gitCommit: '', gitTreeState: '', buildDate: '' });
   warnOf(loaded, logger);
   logger.info('Starting the node agent', { version: KUBERNETES_VERSION, node: process.version });
 
@@ -53,7 +55,7 @@ export async function commandRun({
       featureEnabled: (gate) => loaded.gates.enabled(gate as Parameters<typeof loaded.gates.enabled>[0]),
       clock: systemClock,
       logger,
-      metrics: new MetricsRegistry({ version, gitCommit: '', gitTreeState: '', buildDate: '' }),
+      metrics,
       ...(onStep && { onStep }),
     });
     logger.info('The node agent is running', { node: agent.nodeName });

@@ -1,0 +1,227 @@
+/** Builds everything executors work with, from settings and facts of the machine. */
+import { readdir } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
+import { dirname, join } from 'node:path';
+import type { Clock } from '../concurrency/clock.ts';
+import { Limiter } from '../concurrency/limiter.ts';
+import type { NodeAgentSettings } from '../config/settings.ts';
+import { containerAnnotations } from '../kubernetes/pod-identity.ts';
+import { bytesOf, type ResourceAmounts } from '../kubernetes/pod-resources.ts';
+import { formatQuantity, quantityOf } from '../kubernetes/quantity.ts';
+import type { Pod } from '../kubernetes/types.ts';
+import type { CgroupHierarchy } from '../linux/cgroupfs.ts';
+import { SystemdSlices } from '../linux/systemd-slices.ts';
+import { PodDirectories } from '../pods/environment/pod-directories.ts';
+import { cutTerminationMessage, readTerminationMessage } from '../pods/environment/termination-message.ts';
+import type { PodServices } from '../pods/executors/pod-services.ts';
+import { NodePodConfigs } from '../pods/pod-configs.ts';
+import type { PodRecords } from '../pods/pod-records.ts';
+import type { PodWorkerPorts } from '../pods/pod-worker.ts';
+import {
+  type NodeReservation,
+  nodeAllocatable,
+  nodeCapacity,
+  podsPidsMax,
+  podsShare,
+} from '../resources/node-capacity.ts';
+import { PodCgroups } from '../resources/pod-cgroups.ts';
+import type { ContainerRuntime } from '../runtime/container-runtime.ts';
+import type { RuntimeFacts } from '../runtime/cri/runtime-check.ts';
+import { ImagePuller } from '../runtime/images/image-puller.ts';
+import type { RuntimeObserver } from '../runtime/runtime-observer.ts';
+import type { EventRecorder } from '../telemetry/events.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import { PodVolumes } from '../volumes/pod-volumes.ts';
+import { createVolumeKinds } from '../volumes/volume-kinds.ts';
+import type { MachineFacts } from './node-facts.ts';
+import { rootAnnotation } from './ownership.ts';
+
+export interface PodServicesInput {
+  readonly settings: NodeAgentSettings;
+  readonly featureEnabled: (gate: string) => boolean;
+  readonly facts: MachineFacts;
+  readonly nodeName: string;
+  readonly hierarchy: CgroupHierarchy;
+  readonly runtime: ContainerRuntime;
+  readonly runtimeFacts: RuntimeFacts;
+  readonly observer: RuntimeObserver;
+  readonly records: PodRecords;
+  readonly events: EventRecorder;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+export interface BuiltPodServices {
+  readonly services: PodServices;
+  readonly cgroups: PodCgroups;
+  readonly directories: PodDirectories;
+  readonly readMessages: PodWorkerPorts['readMessages'];
+}
+
+/** A call that takes longer gives its place to the next: slow networks hold up only their own pods. */
+const callHoldMs = 1000;
+
+export async function buildPodServices(input: PodServicesInput): Promise<BuiltPodServices> {
+  const { settings, facts, clock, events, logger, metrics, observer, records, runtime } = input;
+  const { rootDirectory, podLogsDirectory } = settings;
+  const capacity = nodeCapacity(facts, { maxPods: settings.maxPods });
+  const reservation = reservationOf(settings);
+  const allocatable = nodeAllocatable(capacity, reservation);
+  const cgroups = await buildCgroups(input, { capacity, reservation });
+  const directories = new PodDirectories({
+    rootDirectory,
+    podLogsDirectory,
+    // Beside the pods' logs, which by default makes it /var/log/containers, where log collectors look.
+    containerLogsDirectory: join(dirname(podLogsDirectory), 'containers'),
+  });
+  const volumes = new PodVolumes({
+    rootDirectory,
+    kinds: createVolumeKinds({ nodeAllocatableMemory: () => bytesOf(allocatable) }),
+  });
+  const configs = new NodePodConfigs({
+    nodeName: input.nodeName,
+    nodeAddresses: facts.addresses,
+    nodeAllocatable: allocatable,
+    dns: {
+      clusterDns: settings.dns.clusterDns,
+      clusterDomain: settings.dns.clusterDomain ?? '',
+      nodeIps: facts.addresses,
+    },
+    resolvConf: settings.dns.resolvConf,
+    resources: {
+      cgroupVersion: facts.cgroupVersion,
+      nodeMemoryBytes: facts.memory,
+      cpuQuota: { enabled: settings.cgroups.cpuCfsQuota, periodUs: settings.cgroups.cpuCfsPeriodMs * 1000 },
+      hugePageSizes: facts.hugePages.map(({ pageSize }) => pageSize),
+      swap: {
+        controllerAvailable: facts.swapAccounting,
+        behavior: settings.cgroups.swap,
+        totalBytes: facts.swaps.reduce((sum, { size }) => sum + size, 0),
+      },
+      singleProcessOomKill: settings.cgroups.singleProcessOomKill ?? facts.cgroupVersion === 1,
+    },
+    security: {
+      rootDirectory,
+      seccompDefault: settings.seccompDefault,
+      thermalThrottlePaths: await thermalThrottlePaths(),
+    },
+    stopSignals: input.featureEnabled('ContainerStopSignals'),
+    recursiveReadOnly: (handler) => supportsRecursiveReadOnly(input.runtimeFacts, handler),
+    sandboxAnnotations: { [rootAnnotation]: rootDirectory },
+    cgroupParentOf: (pod) => (settings.cgroups.perQos ? cgroups.parentOf(pod) : settings.cgroups.root),
+    directories,
+    volumes,
+    images: new ImagePuller({
+      images: runtime,
+      clock,
+      metrics,
+      maxParallelImagePulls: Number.isFinite(settings.runtime.maxParallelImagePulls)
+        ? settings.runtime.maxParallelImagePulls
+        : undefined,
+    }),
+    events,
+  });
+  const services: PodServices = {
+    runtime,
+    observer,
+    images: configs,
+    configs,
+    volumes: configs,
+    cgroups: settings.cgroups.perQos ? cgroups : withoutCgroups,
+    files: directories,
+    records,
+    calls: new Limiter({ limit: 2 * availableParallelism(), holdMs: callHoldMs, clock }),
+    events,
+    clock,
+    logger,
+  };
+  return { services, cgroups, directories, readMessages: messageReader(directories, observer) };
+}
+
+/** With `cgroupsPerQOS: false` containers go straight below the root and nobody keeps a tree. */
+const withoutCgroups: PodServices['cgroups'] = { ensurePod: async () => {}, removePod: async () => {} };
+
+async function buildCgroups(
+  { settings, facts, hierarchy, runtimeFacts, logger }: PodServicesInput,
+  node: { capacity: ResourceAmounts; reservation: NodeReservation },
+): Promise<PodCgroups> {
+  const { cgroups } = settings;
+  // The runtime's word counts: with two drivers at odds, containers land outside of their pod's cgroup.
+  const driver = runtimeFacts.cgroupDriver ?? cgroups.driver;
+  if (driver !== cgroups.driver) {
+    logger.warn('The runtime uses another cgroup driver than configured; following the runtime', {
+      configured: cgroups.driver,
+      runtime: driver,
+    });
+  }
+  const systemd = driver === 'systemd' && SystemdSlices.isRunning() ? new SystemdSlices() : undefined;
+  return new PodCgroups({
+    hierarchy,
+    driver,
+    cgroupRoot: cgroups.root,
+    ...(systemd && { systemd }),
+    pod: {
+      cpuCfsQuota: cgroups.cpuCfsQuota,
+      cpuPeriod: cgroups.cpuCfsPeriodMs * 1000,
+      podPidsLimit: cgroups.podPidsLimit ?? -1,
+      hugePageSizes: facts.hugePages.map(({ pageSize }) => pageSize),
+    },
+    share: podsShare(node.capacity, node.reservation),
+    enforced: cgroups.enforcePods,
+    pidsMax: podsPidsMax(facts.maxProcesses, node.reservation),
+    logger,
+  });
+}
+
+function reservationOf({ cgroups }: NodeAgentSettings): NodeReservation {
+  return { kubeReserved: amounts(cgroups.kubeReserved), systemReserved: amounts(cgroups.systemReserved) };
+}
+
+function amounts({
+  cpuMilli,
+  memoryBytes,
+}: NodeAgentSettings['cgroups']['kubeReserved']): Record<string, string> {
+  return {
+    ...(cpuMilli === undefined ? {} : { cpu: `${cpuMilli}m` }),
+    ...(memoryBytes === undefined ? {} : { memory: formatQuantity(quantityOf(memoryBytes)) }),
+  };
+}
+
+async function thermalThrottlePaths(): Promise<string[]> {
+  const directory = '/sys/devices/system/cpu';
+  const names = await readdir(directory).catch((): string[] => []);
+  const found: string[] = [];
+  for (const name of names.filter((entry) => /^cpu\d+$/.test(entry))) {
+    const entries = await readdir(`${directory}/${name}`).catch((): string[] => []);
+    if (entries.includes('thermal_throttle')) found.push(`${directory}/${name}/thermal_throttle`);
+  }
+  return found;
+}
+
+function supportsRecursiveReadOnly({ handlers }: RuntimeFacts, name: string): boolean {
+  return handlers.find((handler) => handler.name === name)?.features?.recursiveReadOnlyMounts ?? false;
+}
+
+function messageReader(
+  directories: PodDirectories,
+  observer: RuntimeObserver,
+): PodWorkerPorts['readMessages'] {
+  return async (pod: Pod, containerIds) => {
+    const { uid } = pod.metadata;
+    const wanted = observer.pod(uid).containers.filter(({ id }) => containerIds.includes(id));
+    const count = (pod.spec.initContainers ?? []).length + pod.spec.containers.length;
+    const read = wanted.map(async ({ id, name, attempt, annotations, exitCode, logPath, message }) => {
+      const isShown = Boolean(annotations[containerAnnotations.terminationMessagePath]);
+      const left = await readTerminationMessage({
+        ...(isShown && { file: directories.terminationMessageFile(uid, name, attempt) }),
+        policy: annotations[containerAnnotations.terminationMessagePolicy] ?? 'File',
+        exitCode: exitCode ?? 137,
+        ...(logPath && { log: logPath }),
+      });
+      return [id, cutTerminationMessage(left || (message ?? ''), count)] as const;
+    });
+    return Object.fromEntries(await Promise.all(read));
+  };
+}

@@ -1,0 +1,3 @@
+export async function startServers(_: unknown): Promise<{ close(): Promise<void> }> {
+  return { close: async () => {} };
+}

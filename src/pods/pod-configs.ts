@@ -1,0 +1,227 @@
+/**
+ * From a pod's spec to the runtime's configurations on this node: DNS, host name, cgroup, environment,
+ * mounts and everything the translation wants to know. Keeps what was learned on the way there (volumes
+ * that are set up, users of images) until the pod is gone.
+ */
+import { readFile, stat } from 'node:fs/promises';
+import { buildEnvironment, EnvironmentError, noEnvironmentSources } from '../kubernetes/environment.ts';
+import type { ContainerPlace } from '../kubernetes/init-containers.ts';
+import { podHostname } from '../kubernetes/pod-hostname.ts';
+import type { ResourceAmounts } from '../kubernetes/pod-resources.ts';
+import type { Container, Pod } from '../kubernetes/types.ts';
+import type { ContainerConfig, PodSandboxConfig } from '../runtime/generated/cri.ts';
+import type { ImageOutcome, ImagePuller } from '../runtime/images/image-puller.ts';
+import { containerConfig } from '../runtime/translation/container-config.ts';
+import { ContainerConfigError } from '../runtime/translation/container-config-error.ts';
+import type { NodeResourceSettings } from '../runtime/translation/linux-resources.ts';
+import {
+  type ContainerMount,
+  etcHostsMount,
+  needsEtcHosts,
+  terminationLogMount,
+} from '../runtime/translation/mounts.ts';
+import { sandboxConfig } from '../runtime/translation/sandbox-config.ts';
+import type { ImageUser, NodeSecuritySettings } from '../runtime/translation/security-context.ts';
+import { type EventRecorder, podEventObject } from '../telemetry/events.ts';
+import { ContainerMountError } from '../volumes/container-mounts.ts';
+import type { PodVolumes } from '../volumes/pod-volumes.ts';
+import type { MountedVolume } from '../volumes/volume-kind.ts';
+import {
+  type DnsConfig,
+  maxResolvConfBytes,
+  type NodeDns,
+  parseResolvConf,
+  podDnsConfig,
+} from './environment/dns-config.ts';
+import { hostNetworkHostsFile, podHostsFile, writeHostsFile } from './environment/hosts-file.ts';
+import type { PodDirectories } from './environment/pod-directories.ts';
+import type { ContainerConfigRequest, ImageSupply, PodConfigs } from './executors/pod-services.ts';
+import { nextBackoffAnnotation } from './restart-backoff.ts';
+
+export interface NodePodConfigsOptions {
+  readonly nodeName: string;
+  readonly nodeAddresses: readonly string[];
+  readonly nodeAllocatable: ResourceAmounts;
+  readonly dns: Omit<NodeDns, 'host'>;
+  /** `resolvConf`; absent when pods get nothing from the node. */
+  readonly resolvConf: string | undefined;
+  readonly resources: NodeResourceSettings;
+  readonly security: NodeSecuritySettings;
+  readonly stopSignals: boolean;
+  readonly recursiveReadOnly: (runtimeHandler: string) => boolean;
+  /** Put on every sandbox beside the pod's own annotations. */
+  readonly sandboxAnnotations: Readonly<Record<string, string>>;
+  readonly cgroupParentOf: (pod: Pod) => string;
+  readonly directories: PodDirectories;
+  readonly volumes: PodVolumes;
+  readonly images: ImagePuller;
+  readonly events: EventRecorder;
+}
+
+export class NodePodConfigs implements PodConfigs, ImageSupply {
+  readonly #options: NodePodConfigsOptions;
+  readonly #volumes = new Map<string, readonly MountedVolume[]>();
+  readonly #sandboxes = new Map<
+    string,
+    { readonly pod: Pod; readonly attempt: number; readonly config: Promise<PodSandboxConfig> }
+  >();
+  readonly #imageUsers = new Map<string, ImageUser>();
+
+  constructor(options: NodePodConfigsOptions) {
+    this.#options = options;
+  }
+
+  async setUp(pod: Pod, signal: AbortSignal): Promise<void> {
+    this.#volumes.set(pod.metadata.uid, await this.#options.volumes.setUp(pod, signal));
+  }
+
+  async tearDown(podUid: string, signal: AbortSignal): Promise<void> {
+    await this.#options.volumes.tearDown(podUid, signal);
+    this.#volumes.delete(podUid);
+    this.#sandboxes.delete(podUid);
+  }
+
+  /** The handler of a runtime class is known to the API server only; without one there is the default. */
+  runtimeHandler(): string {
+    return '';
+  }
+
+  async ensure({ pod, place, signal }: Parameters<ImageSupply['ensure']>[0]): Promise<ImageOutcome> {
+    const { images, events } = this.#options;
+    const { container, fieldPath } = place;
+    const outcome = await images.ensure(
+      {
+        podUid: pod.metadata.uid,
+        image: container.image ?? '',
+        policy: container.imagePullPolicy ?? 'IfNotPresent',
+        sandboxConfig: await this.sandbox(pod, 0),
+        annotations: pod.metadata.annotations,
+        onEvent: ({ type, reason, message }) => {
+          events.event(podEventObject(pod, fieldPath), type, reason, message);
+        },
+      },
+      signal,
+    );
+    if (outcome.ok) this.#imageUsers.set(outcome.imageRef, outcome.user);
+    return outcome;
+  }
+
+  /** Worked out once for each sandbox; its containers are made with the very same message. */
+  sandbox(pod: Pod, attempt: number): Promise<PodSandboxConfig> {
+    const { uid } = pod.metadata;
+    const known = this.#sandboxes.get(uid);
+    if (known?.pod === pod && known.attempt === attempt) return known.config;
+    const config = this.#sandbox(pod, attempt);
+    this.#sandboxes.set(uid, { pod, attempt, config });
+    // A failure is not kept: the next try may find what was missing.
+    config.catch(() => this.#sandboxes.delete(uid));
+    return config;
+  }
+
+  async #sandbox(pod: Pod, attempt: number): Promise<PodSandboxConfig> {
+    const { dns, cgroupParentOf, directories, resources, sandboxAnnotations } = this.#options;
+    const config = sandboxConfig({
+      pod,
+      attempt,
+      hostname: podHostname(pod, dns.clusterDomain).kernelHostname,
+      logDirectory: directories.logDirectory(pod),
+      dns: await this.#dns(pod),
+      cgroupParent: cgroupParentOf(pod),
+      cpuQuota: resources.cpuQuota,
+    });
+    return { ...config, annotations: { ...config.annotations, ...sandboxAnnotations } };
+  }
+
+  async container(request: ContainerConfigRequest): Promise<ContainerConfig> {
+    try {
+      return await this.#container(request);
+    } catch (error) {
+      const isSpec = error instanceof EnvironmentError || error instanceof ContainerMountError;
+      throw isSpec ? new ContainerConfigError(error.message, { cause: error }) : error;
+    }
+  }
+
+  async #container(request: ContainerConfigRequest): Promise<ContainerConfig> {
+    const { pod, place, attempt, sandbox, imageRef, nextBackoffMs, signal } = request;
+    const { nodeName, nodeAddresses, nodeAllocatable, resources, security, stopSignals } = this.#options;
+    const container = place.container as Container;
+    const environment = buildEnvironment({
+      pod,
+      container,
+      facts: { nodeName, hostIps: nodeAddresses, podIps: sandbox.ips, nodeAllocatable },
+      sources: noEnvironmentSources,
+    });
+    return containerConfig({
+      pod,
+      container,
+      restartCount: attempt,
+      imageRef,
+      imageUser: this.#imageUsers.get(imageRef) ?? {},
+      environment,
+      mounts: await this.#mounts({ pod, place, attempt, podIps: sandbox.ips, environment, signal }),
+      annotations: { [nextBackoffAnnotation]: String(nextBackoffMs) },
+      resources,
+      security,
+      stopSignals,
+    });
+  }
+
+  async #mounts(request: {
+    pod: Pod;
+    place: ContainerPlace;
+    attempt: number;
+    podIps: readonly string[];
+    environment: ReadonlyMap<string, string>;
+    signal: AbortSignal;
+  }): Promise<ContainerMount[]> {
+    const { pod, place, attempt, podIps, environment, signal } = request;
+    const { container } = place;
+    const { volumes, directories, recursiveReadOnly } = this.#options;
+    const ofVolumes = await volumes.containerMounts(
+      {
+        pod,
+        container,
+        volumes: this.#volumes.get(pod.metadata.uid) ?? [],
+        lookup: (name) => environment.get(name),
+        recursiveReadOnlySupported: recursiveReadOnly(this.runtimeHandler()),
+        selinuxEnabled: false,
+      },
+      signal,
+    );
+    const mounts: ContainerMount[] = [...ofVolumes];
+    if (needsEtcHosts(pod.spec, container, podIps)) {
+      mounts.push(etcHostsMount(await this.#writeHosts(pod, podIps), false));
+    }
+    if (!container.terminationMessagePath) return mounts;
+    const message = await directories.createTerminationMessageFile(pod, container.name, attempt);
+    return [...mounts, terminationLogMount(container, message, false)].filter((mount) => mount !== undefined);
+  }
+
+  async #writeHosts(pod: Pod, ips: readonly string[]): Promise<string> {
+    const { hostAliases, hostNetwork } = pod.spec;
+    const path = this.#options.directories.hostsFile(pod.metadata.uid);
+    const content = hostNetwork
+      ? hostNetworkHostsFile(await readFile('/etc/hosts', 'utf8'), hostAliases)
+      : podHostsFile({ ...podHostname(pod, this.#options.dns.clusterDomain), ips, hostAliases });
+    await writeHostsFile(path, content);
+    return path;
+  }
+
+  async #dns(pod: Pod): Promise<PodSandboxConfig['dnsConfig']> {
+    const { dns, resolvConf, events } = this.#options;
+    const host = resolvConf === undefined ? undefined : await readResolvConf(resolvConf);
+    const { config, warnings } = podDnsConfig(pod, { ...dns, host });
+    for (const { reason, message } of warnings) events.event(podEventObject(pod), 'Warning', reason, message);
+    return { servers: [...config.servers], searches: [...config.searches], options: [...config.options] };
+  }
+}
+
+async function readResolvConf(path: string): Promise<DnsConfig> {
+  const { size } = await stat(path);
+  if (size > maxResolvConfBytes) {
+    throw new Error(
+      `${path} has ${size} bytes, more than a resolv.conf may have; name another file with --resolv-conf`,
+    );
+  }
+  return parseResolvConf(await readFile(path, 'utf8'));
+}
