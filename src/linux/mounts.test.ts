@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { mkdir, open, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -118,6 +119,18 @@ describe('mounting', () => {
       await alsoBusy.close();
     }
     await stat(outer);
+  });
+
+  it('unmounts what is mounted on names with letters of any script, and on names that are no text', async () => {
+    const named = join(base, 'größe ☃');
+    await mkdir(named);
+    await mountTmpfs(named, []);
+    assert.equal((await mountAt(named))?.mountPointBytes, undefined);
+    const bytes = Buffer.concat([Buffer.from(`${base}/`), Buffer.from([0xff, 0x20, 0xfe])]);
+    await mkdir(bytes);
+    execFileSync('sh', ['-c', `mount -t tmpfs none "$(printf '%s/\\377 \\376' "$1")"`, 'sh', base]);
+    assert.equal(mountsAtOrBelow(await readMounts(), base).length, 2);
+    assert.equal((await unmountAtOrBelow(base)).length, 2);
   });
 
   it('names call, path and reason when the kernel refuses', async () => {

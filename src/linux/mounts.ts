@@ -2,6 +2,7 @@
  * The mount table of this process, and the few ways a node agent changes it. Reading gives what the kernel
  * says now; every change is idempotent, so it can be run again after a crash.
  */
+import { isUtf8 } from 'node:buffer';
 import { readFile, realpath } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { MountFlag, mount, SystemCallError, UnmountFlag, umount } from './syscalls.ts';
@@ -15,6 +16,8 @@ export interface Mount {
   /** The directory of the file system that is shown here; not `/` for bind mounts and inside containers. */
   readonly root: string;
   readonly mountPoint: string;
+  /** The mount point as the kernel has it, where it is not UTF-8 and `mountPoint` only shows it. */
+  readonly mountPointBytes?: Buffer;
   readonly options: readonly string[];
   /** Propagation and such: `shared:2`, `master:1`, `unbindable`; empty for a private mount. */
   readonly tags: readonly string[];
@@ -24,29 +27,36 @@ export interface Mount {
 }
 
 /** Undoes the kernel's octal escapes (space, tab, line break, backslash): `\040` is a space. */
-function unescape(text: string): string {
-  return text.includes('\\')
+function unescape(text: string): Buffer {
+  const plain = text.includes('\\')
     ? text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)))
     : text;
+  return Buffer.from(plain, 'latin1');
 }
 
-/** Reads mountinfo text. Lines that do not have the documented shape are left out. */
-export function parseMountInfo(text: string): Mount[] {
+/**
+ * Reads mountinfo text, given as one character for each byte (`latin1`): paths may hold any bytes. Lines
+ * that do not have the documented shape are left out.
+ */
+export function parseMountInfo(latin1: string): Mount[] {
   const mounts: Mount[] = [];
-  for (const line of text.split('\n')) {
+  for (const line of latin1.split('\n')) {
     const fields = line.split(' ');
     const separator = fields.indexOf('-', 6);
     if (separator < 0 || fields.length < separator + 4) continue;
+    const bytes = unescape(fields[4]!);
+    const mountPoint = bytes.toString();
     mounts.push({
       id: Number(fields[0]),
       parentId: Number(fields[1]),
       device: fields[2]!,
-      root: unescape(fields[3]!),
-      mountPoint: unescape(fields[4]!),
+      root: unescape(fields[3]!).toString(),
+      mountPoint,
+      ...(isUtf8(bytes) ? {} : { mountPointBytes: bytes }),
       options: fields[5]!.split(','),
       tags: fields.slice(6, separator),
       type: fields[separator + 1]!,
-      source: unescape(fields[separator + 2]!),
+      source: unescape(fields[separator + 2]!).toString(),
       superOptions: fields[separator + 3]!.split(','),
     });
   }
@@ -55,7 +65,7 @@ export function parseMountInfo(text: string): Mount[] {
 
 /** The mount table, in the order the kernel keeps it: a mount stands after the one it covers. */
 export async function readMounts(): Promise<Mount[]> {
-  return parseMountInfo(await readFile('/proc/self/mountinfo', 'utf8'));
+  return parseMountInfo(await readFile('/proc/self/mountinfo', 'latin1'));
 }
 
 /** Whether `path` is `directory` or lies below it; both absolute and without `..`. */
@@ -140,13 +150,13 @@ export async function makeSharedMount(path: string): Promise<void> {
  * Unmounts what is mounted on `target`; false when nothing is. `detach` takes a busy mount out of the tree
  * at once and lets the kernel finish when its last user is gone.
  */
-export async function unmount(target: string, options: { detach?: boolean } = {}): Promise<boolean> {
+export async function unmount(target: string | Buffer, options: { detach?: boolean } = {}): Promise<boolean> {
   try {
     await umount(target, options.detach ? UnmountFlag.detach : 0);
     return true;
   } catch (error) {
     if (error instanceof SystemCallError && (error.code === 'EINVAL' || error.code === 'ENOENT')) {
-      if ((await mountAt(target)) === undefined) return false;
+      if (typeof target !== 'string' || (await mountAt(target)) === undefined) return false;
     }
     throw error;
   }
@@ -180,10 +190,10 @@ export async function unmountAtOrBelow(directory: string, signal?: AbortSignal):
   for (let pass = 0; pass < 5; pass++) {
     const present = mountsAtOrBelow(await readMounts(), exact);
     if (present.length === 0) return gone;
-    for (const { mountPoint } of present.reverse()) {
+    for (const { mountPoint, mountPointBytes } of present.reverse()) {
       signal?.throwIfAborted();
       try {
-        if (await unmountOrDetach(mountPoint)) gone.push(mountPoint);
+        if (await unmountOrDetach(mountPointBytes ?? mountPoint)) gone.push(mountPoint);
       } catch (error) {
         lastError = error;
       }
@@ -194,7 +204,7 @@ export async function unmountAtOrBelow(directory: string, signal?: AbortSignal):
   return gone;
 }
 
-async function unmountOrDetach(mountPoint: string): Promise<boolean> {
+async function unmountOrDetach(mountPoint: string | Buffer): Promise<boolean> {
   try {
     return await unmount(mountPoint);
   } catch (error) {

@@ -123,9 +123,9 @@ export async function mount(options: {
 }
 
 /** umount2(2); never follows a symbolic link at `target`. */
-export async function umount(target: string, flags = 0): Promise<void> {
+export async function umount(target: string | Buffer, flags = 0): Promise<void> {
   const { value, errno } = await call((all) => all.umount2, [cString(target), flags | UnmountFlag.noFollow]);
-  if (value === -1) throw new SystemCallError('umount2', errno, target);
+  if (value === -1) throw new SystemCallError('umount2', errno, String(target));
 }
 
 /**
