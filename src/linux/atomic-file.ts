@@ -50,7 +50,7 @@ async function replace(path: string, content: string | Uint8Array, mode: number)
 }
 
 /** Makes renames, creations and removals in a directory survive a power cut. */
-export async function syncDirectory(path: string): Promise<void> {
+async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
   try {
     await directory.sync();

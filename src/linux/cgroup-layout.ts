@@ -7,7 +7,7 @@ import type { Mount } from './mounts.ts';
  * `v2`: one tree for everything. `v1`: a tree for each controller. `hybrid`: v1 trees plus a v2 tree beside
  * them; runtimes treat such a machine as v1, and so does this program.
  */
-export type CgroupMode = 'v1' | 'v2' | 'hybrid';
+type CgroupMode = 'v1' | 'v2' | 'hybrid';
 
 export interface CgroupLayout {
   readonly mode: CgroupMode;

@@ -7,7 +7,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import {
   bindMount,
+  enclosingMount,
   isAtOrBelow,
+  makeSharedMount,
   mountAt,
   mountsAtOrBelow,
   mountTmpfs,
@@ -53,6 +55,24 @@ describe('the mount table', () => {
     assert.equal(isAtOrBelow('/mnta', '/mnt'), false);
     assert.equal(isAtOrBelow('/anything', '/'), true);
     assert.equal(mountsAtOrBelow(parseMountInfo(table), '/mnt').length, 1);
+  });
+});
+
+describe('the mount around a path', () => {
+  it('is the nearest, and the uppermost of those on one place', () => {
+    const line = (id: number, at: string) => `${id} 1 0:1 / ${at} rw - tmpfs t${id} rw`;
+    const mounts = parseMountInfo(
+      [line(1, '/'), line(2, '/a'), line(3, '/a/b'), line(4, '/a'), line(5, '/ab')].join('\n'),
+    );
+    for (const [path, id] of [
+      ['/', 1],
+      ['/a', 4],
+      ['/a/x', 4],
+      ['/a/b/c', 3],
+      ['/abc', 1],
+    ] as const) {
+      assert.equal(enclosingMount(mounts, path)?.id, id, path);
+    }
   });
 });
 
@@ -131,6 +151,21 @@ describe('mounting', () => {
     execFileSync('sh', ['-c', `mount -t tmpfs none "$(printf '%s/\\377 \\376' "$1")"`, 'sh', base]);
     assert.equal(mountsAtOrBelow(await readMounts(), base).length, 2);
     assert.equal((await unmountAtOrBelow(base)).length, 2);
+  });
+
+  it('makes a directory share its mounts once, and leaves it alone where they are shared already', async () => {
+    const root = join(base, 'root');
+    await mkdir(join(root, 'pods'), { recursive: true });
+    assert.equal(await makeSharedMount(root), true);
+    assert.equal(await makeSharedMount(root), false);
+    assert.equal(await makeSharedMount(join(root, 'pods')), false);
+    const mounts = mountsAtOrBelow(await readMounts(), base);
+    assert.deepEqual(
+      mounts.map(({ mountPoint }) => mountPoint),
+      [root],
+    );
+    assert.match(mounts[0]!.tags.join(), /^shared:\d+$/);
+    assert.equal(await unmount(root), true);
   });
 
   it('names call, path and reason when the kernel refuses', async () => {

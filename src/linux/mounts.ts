@@ -128,22 +128,33 @@ export async function bindMount(
 }
 
 /** Changes the flags of the bind mount at `target`, for example to {@link MountFlag.readOnly}. */
-export async function remountBind(target: string, flags: number): Promise<void> {
+async function remountBind(target: string, flags: number): Promise<void> {
   await mount({ source: 'none', target, flags: MountFlag.bind | MountFlag.remount | flags });
 }
 
 /**
- * Makes `path` a mount point of its own that shares what is mounted below it with its copies in other
- * mount namespaces, both ways (what volumes with mount propagation need).
+ * Makes sure that what is mounted below `path` is shared with its copies in other mount namespaces, both
+ * ways (what volumes with mount propagation need). Where the file system around it is not shared, `path`
+ * becomes a mount point of its own; resolves with true then, and {@link unmount} undoes it.
  */
-export async function makeSharedMount(path: string): Promise<void> {
-  let current = await mountAt(path);
-  if (current === undefined) {
-    await mount({ source: path, target: path, flags: MountFlag.bind | MountFlag.recursive });
-    current = await mountAt(path);
+export async function makeSharedMount(path: string): Promise<boolean> {
+  const exact = await mountTablePath(path);
+  const around = enclosingMount(await readMounts(), exact);
+  if (around?.tags.some((tag) => tag.startsWith('shared:'))) return false;
+  if (around?.mountPoint !== exact)
+    await mount({ source: exact, target: exact, flags: MountFlag.bind | MountFlag.recursive });
+  await mount({ source: 'none', target: exact, flags: MountFlag.shared | MountFlag.recursive });
+  return true;
+}
+
+/** The mount that `path`, a real path, lies in: the uppermost on the nearest mount point. Pure. */
+export function enclosingMount(mounts: readonly Mount[], path: string): Mount | undefined {
+  let nearest: Mount | undefined;
+  for (const candidate of mounts) {
+    const isNearer = candidate.mountPoint.length >= (nearest?.mountPoint.length ?? 0);
+    if (isNearer && isAtOrBelow(path, candidate.mountPoint)) nearest = candidate;
   }
-  if (current?.tags.some((tag) => tag.startsWith('shared:'))) return;
-  await mount({ source: 'none', target: path, flags: MountFlag.shared | MountFlag.recursive });
+  return nearest;
 }
 
 /**

@@ -8,7 +8,7 @@ import type { VolumeMount } from '../kubernetes/types.ts';
 import type { MountedVolume } from './volume-kind.ts';
 
 /** Which way mounts made below a mount travel between node and container. */
-export type MountPropagation = 'None' | 'HostToContainer' | 'Bidirectional';
+type MountPropagation = 'None' | 'HostToContainer' | 'Bidirectional';
 
 /** A mount in the words of no runtime. */
 export interface ContainerMount {

@@ -16,7 +16,7 @@ import { applyFsGroup } from './fs-group.ts';
 import { volumeDirectory, volumeNotesDirectory } from './pod-volume-paths.ts';
 import { type MountedVolume, VolumeError, type VolumeKind, type VolumeSetUp } from './volume-kind.ts';
 
-export const emptyDirPlugin = 'kubernetes.io/empty-dir';
+const emptyDirPlugin = 'kubernetes.io/empty-dir';
 
 type SetUp = VolumeSetUp<EmptyDirVolumeSource>;
 

@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 
 /** The name would lead out of its directory. */
-export class UnsafePathElementError extends Error {
+class UnsafePathElementError extends Error {
   override readonly name = 'UnsafePathElementError';
   constructor(what: string, element: string) {
     super(`The ${what} ${JSON.stringify(element)} cannot be the name of a directory`);
@@ -32,7 +32,7 @@ export function podDirectory(root: string, uid: string): string {
 export const volumeDirectoryNames = ['volume-subpaths', 'plugins', 'volumes', 'volumeDevices'] as const;
 
 /** A plugin's name in paths: `kubernetes.io/empty-dir` becomes `kubernetes.io~empty-dir`. */
-export function escapedPlugin(plugin: string): string {
+function escapedPlugin(plugin: string): string {
   return plugin.replaceAll('/', '~');
 }
 

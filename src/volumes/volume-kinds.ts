@@ -25,7 +25,7 @@ export function createVolumeKinds(options: { nodeAllocatableMemory: () => number
 }
 
 /** The name of a volume's source. A volume without one is an emptyDir, as the API defaults it. */
-export function volumeSourceName(volume: Volume): VolumeSourceName {
+function volumeSourceName(volume: Volume): VolumeSourceName {
   for (const [name, source] of Object.entries(volume)) {
     if (name !== 'name' && source !== undefined && source !== null) return name as VolumeSourceName;
   }
