@@ -214,7 +214,7 @@ describe('trouble with one file disturbs no other', () => {
   it('a pipe, a socket, a device, links in a loop and to nothing, a huge file, a wrong kind', async (t) => {
     const bench = new Bench(t);
     bench.write('good.yaml', manifest('good'));
-    execFileSync('mkfifo', [join(bench.directory, 'pipe')]);
+    execFileSync('/usr/bin/mkfifo', [join(bench.directory, 'pipe')]);
     symlinkSync('/dev/zero', join(bench.directory, 'device'));
     symlinkSync('loop', join(bench.directory, 'loop'));
     symlinkSync('nowhere', join(bench.directory, 'dangling'));
@@ -311,7 +311,7 @@ describe('a file that was good', () => {
     const path = join(bench.directory, 'a.yaml');
     bench.write('a.yaml', manifest('a'));
     await bench.start();
-    execFileSync('mkfifo', [join(bench.root, 'pipe')]);
+    execFileSync('/usr/bin/mkfifo', [join(bench.root, 'pipe')]);
     const pipe = bench.until(failing(1));
     renameSync(join(bench.root, 'pipe'), path);
     assert.deepEqual(names(await pipe), ['a-n']);

@@ -23,7 +23,7 @@ export type ManifestAnswer =
   | { readonly kind: 'text'; readonly content: Uint8Array; readonly etag: string | undefined };
 
 /** The server could not be asked, or its answer is of no use. */
-export class ManifestFetchError extends Error {
+class ManifestFetchError extends Error {
   override name = 'ManifestFetchError';
 }
 

@@ -11,7 +11,7 @@ import type { FileRead, FileRefused } from './manifest-file.ts';
 import type { DecodeManifest } from './pod-source.ts';
 
 /** How long a bad text may be a half-written one, and a vanished file one that is being replaced, ms. */
-export const settleTime = 1000;
+const settleTime = 1000;
 
 /** Time stamps may be this coarse: a file read so soon after its change may change again unseen, ms. */
 const stampGrain = 50;
