@@ -39,7 +39,7 @@ export interface ManifestDecoderOptions {
  * Differs from the kubelet, which limits the bytes only.
  */
 const maxSeparators = 50_000;
-const separators = new Set([...'\n,[{'].map((character) => character.charCodeAt(0)));
+const separators: ReadonlySet<number> = new Set(Buffer.from('\n,[{'));
 
 /** Makes the decoder for one source. */
 export function createManifestDecoder(options: ManifestDecoderOptions): DecodeManifest {
