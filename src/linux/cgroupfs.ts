@@ -162,17 +162,19 @@ export class CgroupHierarchy {
     const names = await Promise.all(
       this.#allTrees().map((tree) => subdirectories(join(tree, checkedName(cgroup)))),
     );
-    return [...new Set(names.flat())].sort();
+    return [...new Set(names.flatMap((each) => each ?? []))].sort();
   }
 
   /** Process ids in the cgroup and everything below it. 0 stands for processes of an outer pid namespace. */
   async processes(cgroup: string): Promise<number[]> {
     const found = new Set<number>();
-    for (const tree of this.#allTrees()) {
-      for (const directory of await descendants(join(tree, checkedName(cgroup)))) {
-        for (const pid of await processesIn(directory)) found.add(pid);
-      }
-    }
+    await Promise.all(
+      this.#allTrees().map(async (tree) => {
+        for (const directory of await descendants(join(tree, checkedName(cgroup)))) {
+          for (const pid of await processesIn(directory)) found.add(pid);
+        }
+      }),
+    );
     return [...found].sort((a, b) => a - b);
   }
 
@@ -192,15 +194,20 @@ export class CgroupHierarchy {
     const name = checkedName(cgroup);
     if (name === '/') throw new CgroupRemovalError(cgroup, 'it is the root of the hierarchy');
     const { signal, deadline = 10_000 } = options;
+    // Mostly the runtime has left nothing but empty directories; the kernel refuses all others.
+    if (await this.#removeDirectories(this.#allTrees().map((tree) => [join(tree, name)]))) return;
     const until = this.#clock.now() + deadline;
-    const failure = { last: undefined as unknown };
     for (;;) {
       signal?.throwIfAborted();
       const processes = await this.processes(name);
       if (processes.includes(process.pid))
         throw new CgroupRemovalError(cgroup, 'this very process runs in it');
+      const failure: { last?: unknown } = {};
       if (processes.length > 0) await this.#kill(name, processes);
-      else if (await this.#removeDirectories(name, failure)) return;
+      else {
+        const directories = await Promise.all(this.#allTrees().map((tree) => descendants(join(tree, name))));
+        if (await this.#removeDirectories(directories, failure)) return;
+      }
       if (this.#clock.now() >= until) {
         const reason =
           processes.length > 0
@@ -235,20 +242,23 @@ export class CgroupHierarchy {
     }
   }
 
-  /** False when something was still busy; the reason stands in `failure`. */
-  async #removeDirectories(cgroup: string, failure: { last: unknown }): Promise<boolean> {
+  /**
+   * Removes directories, the last of each list first, the lists side by side. False when something was busy;
+   * the reason stands in `failure`.
+   */
+  async #removeDirectories(lists: readonly string[][], failure: { last?: unknown } = {}): Promise<boolean> {
     let clean = true;
-    for (const tree of this.#allTrees()) {
-      for (const directory of (await descendants(join(tree, cgroup))).reverse()) {
-        try {
-          await rmdir(directory);
-        } catch (error) {
-          if ((error as NodeJS.ErrnoException).code === 'ENOENT') continue;
-          clean = false;
-          failure.last = error;
+    await Promise.all(
+      lists.map(async (directories) => {
+        for (const directory of directories.toReversed()) {
+          await rmdir(directory).catch((error: NodeJS.ErrnoException) => {
+            if (error.code === 'ENOENT') return;
+            clean = false;
+            failure.last = error;
+          });
         }
-      }
-    }
+      }),
+    );
     return clean;
   }
 
@@ -296,24 +306,27 @@ async function isDirectory(path: string): Promise<boolean> {
   return await readdir(path).then(...settled);
 }
 
-async function subdirectories(path: string): Promise<string[]> {
+/** Names of the directories in `path`; undefined when it does not exist. */
+async function subdirectories(path: string): Promise<string[] | undefined> {
   try {
     const entries = await readdir(path, { withFileTypes: true });
     return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' || code === 'ENODEV') return [];
+    if (code === 'ENOENT' || code === 'ENODEV') return undefined;
     throw error;
   }
 }
 
 /** The directory and all below it, parents before children; empty when it does not exist. */
 async function descendants(path: string): Promise<string[]> {
-  if (!(await isDirectory(path))) return [];
-  const found = [path];
-  for (let next = 0; next < found.length; next++) {
-    const parent = found[next]!;
-    for (const name of await subdirectories(parent)) found.push(join(parent, name));
+  const found: string[] = [];
+  const pending = [path];
+  for (let directory = pending.shift(); directory !== undefined; directory = pending.shift()) {
+    const names = await subdirectories(directory);
+    if (names === undefined) continue;
+    found.push(directory);
+    for (const name of names) pending.push(join(directory, name));
   }
   return found;
 }
