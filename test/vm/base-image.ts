@@ -120,7 +120,7 @@ export function readIfThere(path: string): string | undefined {
 /** Does what the packages' own scripts would have done, and adds Node.js. */
 function completeRoot(root: string, node: string): void {
   for (const folder of leftOut) rmSync(join(root, folder), { recursive: true, force: true });
-  for (const folder of ['project', 'proc', 'sys', 'dev', 'run', 'tmp', 'root', 'usr/local/bin']) {
+  for (const folder of ['proc', 'sys', 'dev', 'run', 'tmp', 'root', 'usr/local/bin']) {
     mkdirSync(join(root, folder), { recursive: true });
   }
   linkApplets(root);

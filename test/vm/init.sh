@@ -1,6 +1,6 @@
 #!/bin/busybox sh
 # First process of the virtual machine. Sets it up as a distribution with cgroup v2 would, runs /run/vm/command in
-# /project, sends its output and exit code to the host, and switches the machine off.
+# the project's folder, sends its output and exit code to the host, and switches the machine off.
 export PATH=/usr/local/bin:/usr/sbin:/usr/bin HOME=/root LANG=C.UTF-8 TMPDIR=/tmp
 export NODE_OPTIONS='--import /run/vm/stripped-sources.mjs'
 
@@ -39,8 +39,12 @@ for controller in $(cat cgroup.controllers); do echo "+$controller" > cgroup.sub
 mkdir -p system.slice/command.service
 for controller in $(cat cgroup.controllers); do echo "+$controller" > system.slice/cgroup.subtree_control; done
 
-mount -t ext4 -o noatime /dev/vdb /project
-cd /project
+# At its path on the host, so that messages name files that exist there and its compile cache holds.
+read -r KUBELET_VM_PROJECT < /run/vm/project
+export KUBELET_VM_PROJECT
+mkdir -p "$KUBELET_VM_PROJECT"
+mount -t ext4 -o noatime /dev/vdb "$KUBELET_VM_PROJECT"
+cd "$KUBELET_VM_PROJECT"
 mkfifo /run/vm/output
 cat /run/vm/output > "$output" &
 sender=$!

@@ -29,6 +29,9 @@ const testPackages = ['@bufbuild/protobuf', 'fast-check'];
 /** A program of its own, since Node.js warns that the function it uses is new. */
 const stripTypes = join(import.meta.dirname, 'strip-types.ts');
 
+/** Node.js is on the base disk; a checkout has links to it or copies of it at the places below. */
+const nodeInside = '/usr/local/bin/node';
+
 /** Sparse size of the project disk. */
 const diskSize = '2G';
 
@@ -48,10 +51,16 @@ export function prepareProjectImage(cache: string, project: string, base: BaseIm
   const copy = join(folder, 'copy');
   mkdirSync(join(copy, 'node_modules/.bin'), { recursive: true });
   for (const path of [...entries, ...packages]) {
-    cpSync(join(project, path), join(copy, path), { recursive: true, verbatimSymlinks: true });
+    cpSync(join(project, path), join(copy, path), {
+      recursive: true,
+      verbatimSymlinks: true,
+      filter: (source) => source !== join(project, 'dist/node'),
+    });
   }
   execFileSync(process.execPath, ['--disable-warning=ExperimentalWarning', stripTypes, copy]);
-  symlinkSync('/usr/local/bin/node', join(copy, 'node_modules/.bin/node'));
+  for (const path of ['node_modules/.bin/node', 'dist/node']) {
+    if (existsSync(join(project, path))) symlinkSync(nodeInside, join(copy, path));
+  }
   makeDisk({ tools: base.tools, disk, content: copy, size: diskSize });
   rmSync(copy, { recursive: true });
   writeFileSync(join(folder, 'key'), key);

@@ -1,5 +1,5 @@
 /**
- * One run of the virtual machine: boots, runs a command as root in /project, passes its output on, and ends the
+ * One run of the virtual machine: boots, runs a command as root in the project, passes its output on, and ends the
  * emulator by its process id whatever happens. What the machine writes to its disks is gone afterwards, unless it is
  * given disks to keep.
  */
@@ -19,6 +19,8 @@ export interface VirtualMachineRun {
   disks: readonly string[];
   /** Whether writes go to the disks themselves instead of a copy that is thrown away. */
   keepWrites: boolean;
+  /** Absolute path of the checkout, the same inside as outside. */
+  project: string;
   /** Shell script to run in the machine. */
   script: string;
   /** Receives what the script and its children print. */
@@ -107,7 +109,7 @@ async function attempt(
     await Promise.all([listen(outputServer, folder, 'output'), listen(resultServer, folder, 'result')]);
     writeFileSync(
       join(folder, 'initramfs'),
-      Buffer.concat([readFileSync(run.base.initramfs), runArchive(run.script)]),
+      Buffer.concat([readFileSync(run.base.initramfs), runArchive(run)]),
     );
     const command = emulatorCommand(run, accelerator, folder);
     emulator = spawn(command.file, command.args, {
@@ -131,13 +133,14 @@ async function attempt(
   }
 }
 
-/** The archive to append for one run: what `/run/vm` holds in the machine, the shell script as its `command`. */
-function runArchive(script: string): Buffer {
+/** The archive to append for one run: what `/run/vm` holds in the machine. */
+function runArchive({ project, script }: VirtualMachineRun): Buffer {
   const own = (path: string) => readFileSync(join(import.meta.dirname, path));
   return cpioArchive([
     { path: 'vm' },
     { path: 'vm/init', content: own('init.sh') },
     { path: 'vm/stripped-sources.mjs', content: own('inside/stripped-sources.mjs') },
+    { path: 'vm/project', content: Buffer.from(`${project}\n`) },
     { path: 'vm/command', content: Buffer.from(script) },
   ]);
 }

@@ -10,7 +10,7 @@
  * left them, for a look at them.
  */
 import { execFileSync } from 'node:child_process';
-import { linkSync, mkdirSync, rmSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { prepareBaseImage } from './base-image.ts';
@@ -40,17 +40,19 @@ async function main(): Promise<number> {
     process.once(signal, () => stop.abort(new Error(`ended by ${signal}`)));
   }
   const keep = values['keep-image'];
-  const folder = join(cache, `run-${process.pid}`);
+  const folder = join(cache, `${keep ? 'kept' : 'run'}-${process.pid}`);
   try {
     const { base, disks } = await withLock(join(cache, 'lock'), () => {
+      removeLeftovers();
       const base = prepareBaseImage(cache, process.execPath);
-      const project = prepareProjectImage(cache, checkout, base);
-      return { base, disks: ownDisks(folder, [base.disk, project], keep) };
+      const projectDisk = prepareProjectImage(cache, checkout, base);
+      return { base, disks: ownDisks(folder, [base.disk, projectDisk], keep) };
     });
     const result = await runVirtualMachine({
       base,
       disks,
       keepWrites: keep,
+      project: checkout,
       script: commandScript(positionals),
       output: process.stdout,
       timeLimitMs,
@@ -64,6 +66,14 @@ async function main(): Promise<number> {
     if (keep)
       console.error(`vm: the disks are kept in ${folder}; look at one with: mount -o loop DISK FOLDER`);
     else rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Removes the disks of runs that were killed. */
+function removeLeftovers(): void {
+  for (const name of readdirSync(cache)) {
+    const pid = /^run-(\d+)$/.exec(name)?.[1];
+    if (pid !== undefined && !existsSync(`/proc/${pid}`)) rmSync(join(cache, name), { recursive: true });
   }
 }
 

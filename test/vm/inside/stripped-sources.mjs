@@ -5,10 +5,13 @@
  */
 import { readFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
+import { pathToFileURL } from 'node:url';
+
+const project = pathToFileURL(`${process.env.KUBELET_VM_PROJECT}/`).href;
 
 registerHooks({
   load(url, context, nextLoad) {
-    const ours = url.startsWith('file:///project/') && url.endsWith('.ts');
+    const ours = url.startsWith(project) && url.endsWith('.ts');
     if (!ours) return nextLoad(url, context);
     return { format: 'module', source: readFileSync(new URL(url), 'utf8'), shortCircuit: true };
   },
