@@ -7,29 +7,30 @@ import { join } from 'node:path';
 import { type Clock, sleep } from '../concurrency/clock.ts';
 import { LatestOnly } from '../concurrency/latest-only.ts';
 import type { NodeAgentSettings } from '../config/settings.ts';
+import { podKey } from '../kubernetes/pod-identity.ts';
 import type { Pod } from '../kubernetes/types.ts';
 import { CgroupHierarchy } from '../linux/cgroupfs.ts';
 import { announcements } from '../pods/announcements.ts';
-import type { StepHook } from '../pods/executors/executors.ts';
-import { executeWith } from '../pods/executors/executors.ts';
+import { executeWith, type StepHook } from '../pods/executors/executors.ts';
 import { PodRecords } from '../pods/pod-records.ts';
-import type { PodReport, PodWorkerPorts } from '../pods/pod-worker.ts';
+import type { PodWorkerPorts } from '../pods/pod-worker.ts';
 import { PodWorkers } from '../pods/pod-workers.ts';
 import { CriClient } from '../runtime/cri/cri-client.ts';
-import { checkRuntime } from '../runtime/cri/runtime-check.ts';
+import { checkRuntime, type RuntimeFacts } from '../runtime/cri/runtime-check.ts';
 import { runtimeEventSource } from '../runtime/events/runtime-event-source.ts';
 import { RuntimeObserver } from '../runtime/runtime-observer.ts';
 import { PodSources } from '../sources/pod-sources.ts';
 import { EventLog } from '../telemetry/event-log.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { MetricsRegistry } from '../telemetry/metrics-registry.ts';
-import { readMachineFacts } from './node-facts.ts';
-import { isOurs, podFromRuntime } from './ownership.ts';
-import { buildPodServices } from './pod-services-builder.ts';
+import { Lifetime } from './lifetime.ts';
+import { type MachineFacts, readMachineFacts } from './node-facts.ts';
+import { isOurs, type Owner, podFromRuntime } from './ownership.ts';
+import { type BuiltPodServices, buildPodServices } from './pod-services-builder.ts';
 import { buildPodSources } from './pod-sources-builder.ts';
 import { PreflightError, preflightProblems } from './preflight.ts';
 import { RuntimeLink } from './runtime-link.ts';
-import { startServers } from './servers.ts';
+import { startServers, syncLoopCheck } from './servers.ts';
 
 export interface NodeAgentOptions {
   readonly settings: NodeAgentSettings;
@@ -42,174 +43,230 @@ export interface NodeAgentOptions {
   readonly onStep?: StepHook;
 }
 
-/** The rooms of a started agent that others look into. */
+/** A started agent, as far as others look into it. */
 export interface RunningAgent {
   readonly nodeName: string;
   readonly workers: PodWorkers;
   readonly sources: PodSources;
   readonly events: EventLog;
-  readonly link: RuntimeLink;
   /** Lets go of everything; pods stay as they are. */
   stop(): Promise<void>;
 }
 
 /** Starts the agent; resolves once pods are being looked after. Rejects with what keeps it from starting. */
 export async function startNodeAgent(options: NodeAgentOptions): Promise<RunningAgent> {
-  const { settings, clock, logger, metrics } = options;
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  const undo: (() => unknown)[] = [];
-  const stop = async () => {
-    stopping.abort(new Error('the agent stops'));
-    for (const step of undo.toReversed()) await step();
-  };
-
+  const lifetime = new Lifetime();
   try {
-    let running: PodWorkers | undefined;
-    let link: RuntimeLink | undefined;
-    const pods = () =>
-      running ? [...running.all()].map(({ pod, status }): Pod => ({ ...pod, status })) : [];
-    const servers = await startServers({ settings, metrics, logger, pods, problem: () => link?.problem });
-    undo.push(() => servers.close());
+    return await new NodeAgent(options, lifetime).start();
+  } catch (error) {
+    await lifetime.end();
+    throw error;
+  }
+}
 
-    await mkdir(settings.rootDirectory, { recursive: true, mode: 0o750 });
+class NodeAgent {
+  readonly #options: NodeAgentOptions;
+  readonly #lifetime: Lifetime;
+  // Rooms that tell each other of changes exist before all of them do; until then nobody listens.
+  #workers: PodWorkers | undefined;
+  #observer: RuntimeObserver | undefined;
+
+  constructor(options: NodeAgentOptions, lifetime: Lifetime) {
+    this.#options = options;
+    this.#lifetime = lifetime;
+  }
+
+  async start(): Promise<RunningAgent> {
+    const { settings, clock, logger, metrics } = this.#options;
+    const { signal } = this.#lifetime;
+    await this.#serve();
+
     const hierarchy = await CgroupHierarchy.open(clock);
-    const facts = await readMachineFacts(hierarchy, settings.rootDirectory);
-    const problems = preflightProblems(facts, settings.cgroups, process.getuid?.() ?? 0);
-    if (problems.length > 0) throw new PreflightError(problems);
+    const facts = await this.#examineMachine(hierarchy);
     const nodeName = settings.hostnameOverride ?? facts.hostname;
-
-    const events = new EventLog({
-      nodeName,
-      clock,
-      log: logger,
-      file: join(settings.rootDirectory, 'kubelet-ts', 'events.jsonl'),
-    });
+    const events = this.#recordEvents(nodeName);
     events.event({ kind: 'Node', name: nodeName }, 'Normal', 'Starting', 'Starting kubelet.');
 
-    const runtime = new CriClient({
-      endpoint: settings.runtime.endpoint,
-      imageEndpoint: settings.runtime.imageEndpoint,
-      clock,
-      metrics,
-      requestTimeoutMs: settings.runtime.requestTimeoutMs,
-    });
-    undo.push(() => runtime.close());
-    const runtimeFacts = await checkRuntime({ runtime, clock, logger, signal });
-    const runtimeName = runtimeFacts.name;
-
-    link = new RuntimeLink({ runtime, clock, logger, onChange: () => running?.wakeAll() });
-    const observer: RuntimeObserver = new RuntimeObserver({
-      runtime,
-      events: runtimeEventSource({ runtimeName, connection: runtime.connection, clock, logger }),
-      clock,
-      logger,
-      onChange: (uid) => {
-        if (running?.get(uid)) running.wake(uid);
-        // Something of a pod that was thought gone has turned up, as after a call that timed out.
-        else running?.endLeftovers();
-      },
-    });
+    const { runtime, runtimeFacts } = await this.#connectRuntime();
+    const link = new RuntimeLink({ runtime, clock, logger, onChange: () => this.#workers?.wakeAll() });
+    const observer = this.#observe(runtime, runtimeFacts);
     const records = new PodRecords({ rootDirectory: settings.rootDirectory, clock, logger });
     const built = await buildPodServices({
-      ...options,
+      ...this.#options,
       facts,
       nodeName,
+      hierarchy,
       runtime,
       runtimeFacts,
       observer,
       records,
-      hierarchy,
       events,
     });
-    const [known] = await Promise.all([
+    const podSources = await buildPodSources({ ...this.#options, nodeName });
+    const [recorded] = await Promise.all([
       records.readAll(),
       link.check(signal),
       observer.relist(signal),
       built.cgroups.ensureRoot(signal),
     ]);
 
-    const podSources = await buildPodSources({ ...options, nodeName });
-    const owner = {
+    const qosClasses = this.#keepQosClasses(built);
+    const owner: Owner = {
       rootDirectory: settings.rootDirectory,
       sources: new Set(podSources.map(({ name }) => name)),
     };
-    const theLink = link;
-    const ports: PodWorkerPorts = {
+    const workers = new PodWorkers({
+      ports: this.#workerPorts({ built, link, events, observer, runtimeName: runtimeFacts.name }),
+      logger,
+      records: recorded,
+      leftovers: () => leftoverPods(observer, owner),
+      onGone: (pod) => {
+        logger.info('Nothing is left of a pod', { pod: podKey(pod), podUID: pod.metadata.uid });
+        qosClasses.refresh();
+      },
+    });
+    this.#workers = workers;
+    this.#lifetime.onEnd(() => workers.close());
+
+    const sources = new PodSources({ sources: podSources, nodeName, log: logger, events, metrics });
+    const background = Promise.all([
+      observer.run(signal),
+      link.run(signal),
+      this.#resync(workers),
+      sources.run(({ ready }) => {
+        workers.setDesired(sources.pods, ready);
+        qosClasses.refresh();
+      }, signal),
+    ]);
+    background.catch((error: unknown) =>
+      logger.error('A part of the agent has ended; restart the agent', error),
+    );
+    this.#lifetime.onEnd(() => background.catch(() => {}));
+    return { nodeName, workers, sources, events, stop: () => this.#lifetime.end() };
+  }
+
+  /** First of all, so that whoever started the agent sees that it lives. */
+  async #serve(): Promise<void> {
+    const { clock, logger, metrics, settings } = this.#options;
+    const servers = await startServers({
+      settings,
+      metrics,
+      clock,
+      logger,
+      pods: () => [...(this.#workers?.all() ?? [])].map(({ pod, status }): Pod => ({ ...pod, status })),
+      checks: [syncLoopCheck(clock, () => this.#observer?.lastRelist)],
+    });
+    this.#lifetime.onEnd(() => servers.close());
+  }
+
+  async #examineMachine(hierarchy: CgroupHierarchy): Promise<MachineFacts> {
+    const { settings } = this.#options;
+    await mkdir(settings.rootDirectory, { recursive: true, mode: 0o750 });
+    const facts = await readMachineFacts(hierarchy, settings.rootDirectory);
+    const problems = preflightProblems(facts, settings.cgroups, process.getuid?.() ?? 0);
+    if (problems.length > 0) throw new PreflightError(problems);
+    return facts;
+  }
+
+  #recordEvents(nodeName: string): EventLog {
+    const { settings, clock, logger } = this.#options;
+    const file = join(settings.rootDirectory, 'kubelet-ts', 'events.jsonl');
+    const events = new EventLog({ nodeName, clock, log: logger, file });
+    this.#lifetime.onEnd(() => events.flush());
+    return events;
+  }
+
+  async #connectRuntime(): Promise<{ runtime: CriClient; runtimeFacts: RuntimeFacts }> {
+    const { settings, clock, logger, metrics } = this.#options;
+    const { endpoint, imageEndpoint, requestTimeoutMs } = settings.runtime;
+    const runtime = new CriClient({ endpoint, imageEndpoint, clock, metrics, requestTimeoutMs });
+    this.#lifetime.onEnd(() => runtime.close());
+    const runtimeFacts = await checkRuntime({ runtime, clock, logger, signal: this.#lifetime.signal });
+    return { runtime, runtimeFacts };
+  }
+
+  #observe(runtime: CriClient, { name }: RuntimeFacts): RuntimeObserver {
+    const { clock, logger } = this.#options;
+    const observer = new RuntimeObserver({
+      runtime,
+      events: runtimeEventSource({ runtimeName: name, connection: runtime.connection, clock, logger }),
+      clock,
+      logger,
+      onChange: (uid) => {
+        if (this.#workers?.get(uid)) this.#workers.wake(uid);
+        // Something of a pod that was thought gone has turned up, as after a call that timed out.
+        else this.#workers?.endLeftovers();
+      },
+    });
+    this.#observer = observer;
+    return observer;
+  }
+
+  #workerPorts(rooms: {
+    built: BuiltPodServices;
+    link: RuntimeLink;
+    events: EventLog;
+    observer: RuntimeObserver;
+    runtimeName: string;
+  }): PodWorkerPorts {
+    const { settings, clock, logger, onStep } = this.#options;
+    const { built, link, events, observer, runtimeName } = rooms;
+    return {
       clock,
       logger,
       runtimeName,
+      // A node without an API server has no addresses to report.
       hostIps: [],
       observe: (uid) => observer.pod(uid),
       health: () => ({}),
       nodeRules: () => ({
         maxRestartBackoffMs: settings.restartBackOff.maxMs,
         deadContainersKept: 1,
-        ...(theLink.networkProblem === undefined ? {} : { networkNotReady: theLink.networkProblem }),
+        ...(link.networkProblem === undefined ? {} : { networkNotReady: link.networkProblem }),
       }),
-      execute: executeWith(built.services, options.onStep),
+      execute: executeWith(built.services, onStep),
       readMessages: built.readMessages,
-      report: (report: PodReport) => {
+      report: (report) => {
         for (const { object, type, reason, message } of announcements(report)) {
           events.event(object, type, reason, message);
         }
       },
     };
-    const qosClasses = new LatestOnly(
+  }
+
+  /** CPU shares of the QoS classes follow the pods that are active. */
+  #keepQosClasses({ cgroups }: BuiltPodServices): LatestOnly {
+    const { logger, settings } = this.#options;
+    return new LatestOnly(
       async () => {
-        const active = [...workers.all()].filter(({ memory }) => memory.terminal === undefined);
-        await built.cgroups.updateQos(
+        if (!settings.cgroups.perQos) return;
+        const active = [...(this.#workers?.all() ?? [])].filter(
+          ({ memory }) => memory.terminal === undefined,
+        );
+        await cgroups.updateQos(
           active.map(({ pod }) => pod),
-          signal,
+          this.#lifetime.signal,
         );
       },
-      (error) => logger.error('Setting the CPU shares of the QoS classes failed', error),
-    );
-    const workers: PodWorkers = new PodWorkers({
-      ports,
-      logger,
-      records: known,
-      leftovers: () => leftoverPods(observer, owner),
-      onGone: (pod) => {
-        logger.info('Nothing is left of a pod', { pod: `${pod.metadata.namespace}/${pod.metadata.name}` });
-        qosClasses.refresh();
+      (error) => {
+        if (!this.#lifetime.signal.aborted)
+          logger.error('Setting the CPU shares of QoS classes failed', error);
       },
-    });
-    running = workers;
-    undo.push(() => workers.close());
+    );
+  }
 
-    const sources = new PodSources({ sources: podSources, nodeName, log: logger, events, metrics });
-    const background = [
-      observer.run(signal),
-      link.run(signal),
-      resync(workers, settings.resyncMs, { clock, signal }),
-      sources.run(({ ready }) => {
-        workers.setDesired(sources.pods, ready);
-        qosClasses.refresh();
-      }, signal),
-    ];
-    undo.push(() => Promise.allSettled(background));
-    undo.push(() => events.flush());
-    return { nodeName, workers, sources, events, link, stop };
-  } catch (error) {
-    await stop();
-    throw error;
+  /** The widest mesh of the safety net: every pod is looked at now and then even if nothing was heard of it. */
+  async #resync(workers: PodWorkers): Promise<void> {
+    const { clock, settings } = this.#options;
+    const { signal } = this.#lifetime;
+    while (!signal.aborted) {
+      await sleep(clock, settings.resyncMs, signal).catch(() => {});
+      workers.wakeAll();
+    }
   }
 }
 
-/** The widest mesh of the safety net: every pod is looked at now and then even if nothing was heard of it. */
-async function resync(
-  workers: PodWorkers,
-  everyMs: number,
-  { clock, signal }: { clock: Clock; signal: AbortSignal },
-): Promise<void> {
-  while (!signal.aborted) {
-    await sleep(clock, everyMs, signal).catch(() => {});
-    workers.wakeAll();
-  }
-}
-
-function* leftoverPods(observer: RuntimeObserver, owner: Parameters<typeof isOurs>[1]): Generator<Pod> {
+function* leftoverPods(observer: RuntimeObserver, owner: Owner): Generator<Pod> {
   for (const uid of observer.pods()) {
     const identity = observer.identity(uid);
     if (identity && isOurs(identity.annotations, owner)) yield podFromRuntime(observer.pod(uid), identity);
