@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { detectCgroups, NoCgroupsError } from './cgroup-layout.ts';
-import { parseMountInfo } from './mounts.ts';
+import { parseMountInfo } from './mount-table.ts';
 
 const procCgroups = `#subsys_name\thierarchy\tnum_cgroups\tenabled
 cpuset\t3\t1\t1

@@ -1,7 +1,7 @@
 /**
  * Where this machine's cgroup controllers are mounted, found in the mount table. Pure.
  */
-import type { Mount } from './mounts.ts';
+import type { Mount } from './mount-table.ts';
 
 /**
  * `v2`: one tree for everything. `v1`: a tree for each controller. `hybrid`: v1 trees plus a v2 tree beside

@@ -9,7 +9,7 @@ import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Clock, sleep } from '../concurrency/clock.ts';
 import { type CgroupLayout, detectCgroups } from './cgroup-layout.ts';
-import { readMounts } from './mounts.ts';
+import { readMounts } from './mount-table.ts';
 
 /** A value for one file of a cgroup. The part of the name before the first dot is its controller. */
 export interface CgroupSetting {

@@ -110,21 +110,17 @@ describe('checksummed state', () => {
 });
 
 describe('directory usage', () => {
-  it('agrees with du in space and in inodes, hard links counted once, links not followed', async () => {
+  it('agrees with du, counts hard links once, and follows no links', async () => {
     await mkdir(join(base, 'a/b'), { recursive: true });
     await writeFile(join(base, 'a/big'), Buffer.alloc(300_000, 1));
     await writeFile(join(base, 'a/b/small'), 'x');
     await link(join(base, 'a/big'), join(base, 'a/b/same'));
     await symlink('/usr', join(base, 'usr'));
     const usage = await directoryUsage(base, { clock: systemClock });
-    const du = (...flags: string[]) =>
-      Number(
-        execFileSync('du', ['-s', ...flags, base])
-          .toString()
-          .split('\t')[0],
-      );
-    assert.equal(usage.bytes, du('-B1'));
-    assert.equal(usage.inodes, du('--inodes'));
+    const kibibytes = Number(execFileSync('du', ['-s', '-k', base]).toString().split('\t')[0]);
+    assert.equal(usage.bytes, kibibytes * 1024);
+    const paths = [base, 'a', 'a/b', 'a/big', 'a/b/small', 'usr'];
+    assert.equal(usage.inodes, paths.length);
     assert.deepEqual(await directoryUsage(join(base, 'missing'), { clock: systemClock }), {
       bytes: 0,
       inodes: 0,

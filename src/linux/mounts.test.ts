@@ -5,76 +5,9 @@ import { mkdir, open, readFile, stat, symlink, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import {
-  bindMount,
-  enclosingMount,
-  isAtOrBelow,
-  makeSharedMount,
-  mountAt,
-  mountsAtOrBelow,
-  mountTmpfs,
-  parseMountInfo,
-  readMounts,
-  unmount,
-  unmountAtOrBelow,
-} from './mounts.ts';
+import { mountAt, mountsAtOrBelow } from './mount-table.ts';
+import { bindMount, makeSharedMount, mountTmpfs, unmount, unmountAtOrBelow } from './mounts.ts';
 import { tryLock, unlock } from './syscalls.ts';
-
-const table = [
-  '21 26 0:20 / /proc rw,relatime - proc proc rw',
-  '26 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,discard',
-  '40 26 0:33 /sub /mnt/with\\040space\\134back rw shared:2 master:1 - tmpfs tmp\\011fs rw,size=4k,mode=755',
-  'not a line',
-  '41 26 0:34 / /mnt/withother rw - ceph',
-].join('\n');
-
-describe('the mount table', () => {
-  it('reads tags, escapes and options, and leaves out lines it does not understand', () => {
-    const mounts = parseMountInfo(table);
-    assert.deepEqual(
-      mounts.map((mount) => mount.mountPoint),
-      ['/proc', '/', '/mnt/with space\\back'],
-    );
-    assert.deepEqual(mounts[2], {
-      id: 40,
-      parentId: 26,
-      device: '0:33',
-      root: '/sub',
-      mountPoint: '/mnt/with space\\back',
-      options: ['rw'],
-      tags: ['shared:2', 'master:1'],
-      type: 'tmpfs',
-      source: 'tmp\tfs',
-      superOptions: ['rw', 'size=4k', 'mode=755'],
-    });
-  });
-
-  it('tells what lies below a directory by whole path elements', () => {
-    assert.equal(isAtOrBelow('/mnt/a', '/mnt'), true);
-    assert.equal(isAtOrBelow('/mnt', '/mnt'), true);
-    assert.equal(isAtOrBelow('/mnta', '/mnt'), false);
-    assert.equal(isAtOrBelow('/anything', '/'), true);
-    assert.equal(mountsAtOrBelow(parseMountInfo(table), '/mnt').length, 1);
-  });
-});
-
-describe('the mount around a path', () => {
-  it('is the nearest, and the uppermost of those on one place', () => {
-    const line = (id: number, at: string) => `${id} 1 0:1 / ${at} rw - tmpfs t${id} rw`;
-    const mounts = parseMountInfo(
-      [line(1, '/'), line(2, '/a'), line(3, '/a/b'), line(4, '/a'), line(5, '/ab')].join('\n'),
-    );
-    for (const [path, id] of [
-      ['/', 1],
-      ['/a', 4],
-      ['/a/x', 4],
-      ['/a/b/c', 3],
-      ['/abc', 1],
-    ] as const) {
-      assert.equal(enclosingMount(mounts, path)?.id, id, path);
-    }
-  });
-});
 
 describe('mounting', () => {
   let base: string;
@@ -94,7 +27,7 @@ describe('mounting', () => {
     const mounted = await mountAt(target);
     assert.equal(mounted?.type, 'tmpfs');
     assert.ok(mounted.superOptions.includes('size=1024k'));
-    assert.equal(mountsAtOrBelow(await readMounts(), base).length, 1);
+    assert.equal((await mountsAtOrBelow(base)).length, 1);
     assert.equal(await unmount(target), true);
     assert.equal(await unmount(target), false);
     assert.equal(await unmount(join(base, 'missing')), false);
@@ -116,7 +49,7 @@ describe('mounting', () => {
     await writeFile(join(base, 'target/second'), 'through the bind');
     await bindMount(join(base, 'source'), join(base, 'target'), { readOnly: true });
     await assert.rejects(writeFile(join(base, 'target/third'), ''), { code: 'EROFS' });
-    assert.equal(mountsAtOrBelow(await readMounts(), base).length, 1);
+    assert.equal((await mountsAtOrBelow(base)).length, 1);
     assert.equal(await readFile(join(base, 'source/second'), 'utf8'), 'through the bind');
   });
 
@@ -133,7 +66,7 @@ describe('mounting', () => {
     try {
       const gone = await unmountAtOrBelow(base);
       assert.ok(gone.includes(outer));
-      assert.equal(mountsAtOrBelow(await readMounts(), base).length, 0);
+      assert.equal((await mountsAtOrBelow(base)).length, 0);
     } finally {
       await busy?.close();
       await alsoBusy.close();
@@ -149,8 +82,22 @@ describe('mounting', () => {
     const bytes = Buffer.concat([Buffer.from(`${base}/`), Buffer.from([0xff, 0x20, 0xfe])]);
     await mkdir(bytes);
     execFileSync('sh', ['-c', `mount -t tmpfs none "$(printf '%s/\\377 \\376' "$1")"`, 'sh', base]);
-    assert.equal(mountsAtOrBelow(await readMounts(), base).length, 2);
+    assert.equal((await mountsAtOrBelow(base)).length, 2);
     assert.equal((await unmountAtOrBelow(base)).length, 2);
+  });
+
+  it('sees its own mounts at once, however many others look at the table', async () => {
+    const targets = Array.from({ length: 40 }, (_, i) => join(base, `m${i}`));
+    await Promise.all(
+      targets.map(async (target) => {
+        await mkdir(target);
+        assert.equal(await mountAt(target), undefined);
+        await mountTmpfs(target, []);
+        assert.equal((await mountAt(target))?.type, 'tmpfs');
+        await unmount(target);
+        assert.equal(await mountAt(target), undefined);
+      }),
+    );
   });
 
   it('makes a directory share its mounts once, and leaves it alone where they are shared already', async () => {
@@ -159,7 +106,7 @@ describe('mounting', () => {
     assert.equal(await makeSharedMount(root), true);
     assert.equal(await makeSharedMount(root), false);
     assert.equal(await makeSharedMount(join(root, 'pods')), false);
-    const mounts = mountsAtOrBelow(await readMounts(), base);
+    const mounts = await mountsAtOrBelow(base);
     assert.deepEqual(
       mounts.map(({ mountPoint }) => mountPoint),
       [root],

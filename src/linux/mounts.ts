@@ -1,102 +1,9 @@
 /**
- * The mount table of this process, and the few ways a node agent changes it. Reading gives what the kernel
- * says now; every change is idempotent, so it can be run again after a crash.
+ * The few ways a node agent changes what is mounted. Every change is idempotent, so it can be run again after
+ * a crash.
  */
-import { isUtf8 } from 'node:buffer';
-import { readFile, realpath } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { enclosingMount, mountAt, mountsAtOrBelow, mountTablePath, readMounts } from './mount-table.ts';
 import { MountFlag, mount, SystemCallError, UnmountFlag, umount } from './syscalls.ts';
-
-/** One line of /proc/self/mountinfo. */
-export interface Mount {
-  readonly id: number;
-  readonly parentId: number;
-  /** `major:minor` of the device. */
-  readonly device: string;
-  /** The directory of the file system that is shown here; not `/` for bind mounts and inside containers. */
-  readonly root: string;
-  readonly mountPoint: string;
-  /** The mount point as the kernel has it, where it is not UTF-8 and `mountPoint` only shows it. */
-  readonly mountPointBytes?: Buffer;
-  readonly options: readonly string[];
-  /** Propagation and such: `shared:2`, `master:1`, `unbindable`; empty for a private mount. */
-  readonly tags: readonly string[];
-  readonly type: string;
-  readonly source: string;
-  readonly superOptions: readonly string[];
-}
-
-/** Undoes the kernel's octal escapes (space, tab, line break, backslash): `\040` is a space. */
-function unescape(text: string): Buffer {
-  const plain = text.includes('\\')
-    ? text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)))
-    : text;
-  return Buffer.from(plain, 'latin1');
-}
-
-/**
- * Reads mountinfo text, given as one character for each byte (`latin1`): paths may hold any bytes. Lines
- * that do not have the documented shape are left out.
- */
-export function parseMountInfo(latin1: string): Mount[] {
-  const mounts: Mount[] = [];
-  for (const line of latin1.split('\n')) {
-    const fields = line.split(' ');
-    const separator = fields.indexOf('-', 6);
-    if (separator < 0 || fields.length < separator + 4) continue;
-    const bytes = unescape(fields[4]!);
-    const mountPoint = bytes.toString();
-    mounts.push({
-      id: Number(fields[0]),
-      parentId: Number(fields[1]),
-      device: fields[2]!,
-      root: unescape(fields[3]!).toString(),
-      mountPoint,
-      ...(isUtf8(bytes) ? {} : { mountPointBytes: bytes }),
-      options: fields[5]!.split(','),
-      tags: fields.slice(6, separator),
-      type: fields[separator + 1]!,
-      source: unescape(fields[separator + 2]!).toString(),
-      superOptions: fields[separator + 3]!.split(','),
-    });
-  }
-  return mounts;
-}
-
-/** The mount table, in the order the kernel keeps it: a mount stands after the one it covers. */
-export async function readMounts(): Promise<Mount[]> {
-  return parseMountInfo(await readFile('/proc/self/mountinfo', 'latin1'));
-}
-
-/** Whether `path` is `directory` or lies below it; both absolute and without `..`. */
-export function isAtOrBelow(path: string, directory: string): boolean {
-  return path === directory || path.startsWith(directory === '/' ? '/' : `${directory}/`);
-}
-
-/** The mounts on `directory` and below it, in table order. Pure; `directory` must be a real path. */
-export function mountsAtOrBelow(mounts: readonly Mount[], directory: string): Mount[] {
-  return mounts.filter((candidate) => isAtOrBelow(candidate.mountPoint, directory));
-}
-
-/**
- * The path as the mount table spells it: links in the parent are resolved, the last element is kept as it
- * is, and a parent that does not exist leaves the path unchanged.
- */
-export async function mountTablePath(path: string): Promise<string> {
-  if (path === '/') return path;
-  try {
-    return join(await realpath(dirname(path)), basename(path));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return path;
-    throw error;
-  }
-}
-
-/** The uppermost mount on exactly `path`, if there is one. */
-export async function mountAt(path: string): Promise<Mount | undefined> {
-  const exact = await mountTablePath(path);
-  return (await readMounts()).findLast((candidate) => candidate.mountPoint === exact);
-}
 
 /** Mounts a tmpfs on `target` unless one is already there. `options` are those of tmpfs(5): `size=…`. */
 export async function mountTmpfs(target: string, options: readonly string[]): Promise<void> {
@@ -147,16 +54,6 @@ export async function makeSharedMount(path: string): Promise<boolean> {
   return true;
 }
 
-/** The mount that `path`, a real path, lies in: the uppermost on the nearest mount point. Pure. */
-export function enclosingMount(mounts: readonly Mount[], path: string): Mount | undefined {
-  let nearest: Mount | undefined;
-  for (const candidate of mounts) {
-    const isNearer = candidate.mountPoint.length >= (nearest?.mountPoint.length ?? 0);
-    if (isNearer && isAtOrBelow(path, candidate.mountPoint)) nearest = candidate;
-  }
-  return nearest;
-}
-
 /**
  * Unmounts what is mounted on `target`; false when nothing is. `detach` takes a busy mount out of the tree
  * at once and lets the kernel finish when its last user is gone.
@@ -194,12 +91,11 @@ export class StillMountedError extends Error {
  * when some stay.
  */
 export async function unmountAtOrBelow(directory: string, signal?: AbortSignal): Promise<string[]> {
-  const exact = await mountTablePath(directory);
   const gone: string[] = [];
   let lastError: unknown;
   // A shared mount may uncover others; each pass works from a fresh table.
   for (let pass = 0; pass < 5; pass++) {
-    const present = mountsAtOrBelow(await readMounts(), exact);
+    const present = await mountsAtOrBelow(directory);
     if (present.length === 0) return gone;
     for (const { mountPoint, mountPointBytes } of present.reverse()) {
       signal?.throwIfAborted();
@@ -210,7 +106,7 @@ export async function unmountAtOrBelow(directory: string, signal?: AbortSignal):
       }
     }
   }
-  const remaining = mountsAtOrBelow(await readMounts(), exact).map((left) => left.mountPoint);
+  const remaining = (await mountsAtOrBelow(directory)).map((left) => left.mountPoint);
   if (remaining.length > 0) throw new StillMountedError(directory, remaining, lastError);
   return gone;
 }

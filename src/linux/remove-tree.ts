@@ -103,34 +103,33 @@ class Removal {
       throw new TreeRemovalError(this.#path, shown, error);
     }
     try {
-      for await (const child of childNames(directory)) {
+      for await (const { name, isDirectory } of children(directory)) {
         this.#signal?.throwIfAborted();
-        await this.#removeEntry(directory, child, `${shown}/${child.toString()}`, depth);
+        const path = `${shown}/${name.toString()}`;
+        if (isDirectory) await this.#removeSubdirectory(directory, name, path, depth);
+        else await this.#removeFile(directory, name, path);
       }
     } finally {
       closeSync(directory);
     }
   }
 
-  async #removeEntry(directory: number, name: Buffer, shown: string, depth: number): Promise<void> {
-    const path = entryPath(directory, name);
-    const facts = await lstat(path).catch(absent);
-    if (facts === undefined) return;
-    if (!facts.isDirectory()) {
-      await unlink(path)
-        .catch(absent)
-        .catch((error: unknown) => {
-          throw new TreeRemovalError(this.#path, shown, error);
-        });
-      return;
-    }
+  async #removeFile(directory: number, name: Buffer, shown: string): Promise<void> {
+    await unlink(entryPath(directory, name))
+      .catch(absent)
+      .catch((error: unknown) => {
+        throw new TreeRemovalError(this.#path, shown, error);
+      });
+  }
+
+  async #removeSubdirectory(directory: number, name: Buffer, shown: string, depth: number): Promise<void> {
     if (depth < maxDepth) return await this.removeDirectory(directory, name, shown, depth + 1);
     // Too deep to keep a descriptor for each level: continue from the top. The whole tree is being
     // removed, so its shape no longer matters.
     const top = Buffer.from(`${basename(this.#path)}/.removing-${randomUUID()}`);
     this.#moved++;
     try {
-      await rename(path, entryPath(this.#parent, top));
+      await rename(entryPath(directory, name), entryPath(this.#parent, top));
     } catch (error) {
       throw new TreeRemovalError(this.#path, shown, error);
     }
@@ -153,12 +152,14 @@ async function openDirectory(parent: number | undefined, name: string | Buffer):
 }
 
 /** Names as bytes. Read in portions: a directory may hold millions. */
-async function* childNames(directory: number): AsyncGenerator<Buffer> {
+async function* children(directory: number): AsyncGenerator<{ name: Buffer; isDirectory: boolean }> {
   const entries = await opendir(`/proc/self/fd/${directory}/`, {
     encoding: 'buffer' as BufferEncoding,
     bufferSize: 256,
   });
-  for await (const entry of entries) yield entry.name as unknown as Buffer;
+  for await (const entry of entries) {
+    yield { name: entry.name as unknown as Buffer, isDirectory: entry.isDirectory() };
+  }
 }
 
 function absent(error: NodeJS.ErrnoException): undefined {

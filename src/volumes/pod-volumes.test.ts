@@ -7,15 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { Pod, PodSpec, Volume, VolumeMount } from '../kubernetes/types.ts';
-import {
-  bindMount,
-  mountAt,
-  mountsAtOrBelow,
-  mountTmpfs,
-  readMounts,
-  unmount,
-  unmountAtOrBelow,
-} from '../linux/mounts.ts';
+import { mountAt, mountsAtOrBelow } from '../linux/mount-table.ts';
+import { bindMount, mountTmpfs, unmount, unmountAtOrBelow } from '../linux/mounts.ts';
 import { memorySize } from './empty-dir.ts';
 import { applyFsGroup } from './fs-group.ts';
 import { PodVolumes, PodVolumesError, usedVolumes } from './pod-volumes.ts';
@@ -96,7 +89,7 @@ describe('emptyDir', () => {
     const mounted = await mountAt(emptyDir('mem'));
     assert.equal(mounted?.type, 'tmpfs');
     assert.ok(mounted.superOptions.includes('size=4096k'), mounted.superOptions.join());
-    assert.equal(mountsAtOrBelow(await readMounts(), root).length, 1);
+    assert.equal((await mountsAtOrBelow(root)).length, 1);
     assert.equal((await mode(emptyDir('mem'))) & 0o777, 0o777);
     await unmount(emptyDir('mem'));
     await reopened().setUp(web, signal);
@@ -111,7 +104,7 @@ describe('emptyDir', () => {
     await volumes.setUp(web, signal);
     await rm(join(podDirectory(), 'plugins'), { recursive: true });
     await reopened().setUp(web, signal);
-    assert.equal(mountsAtOrBelow(await readMounts(), root).length, 1);
+    assert.equal((await mountsAtOrBelow(root)).length, 1);
     assert.equal((await stat(emptyDir('mem'))).gid, 4321);
   });
 
@@ -408,7 +401,7 @@ describe('taking volumes down', () => {
     assert.deepEqual((await volumes.podsWithVolumes()).sort(), [uid, 'other']);
     await reopened().tearDown(uid, signal);
     assert.deepEqual(await readdir(podDirectory()), ['containers']);
-    assert.equal(mountsAtOrBelow(await readMounts(), root).length, 0);
+    assert.equal((await mountsAtOrBelow(root)).length, 0);
     await stat(join(root, 'host'));
     assert.deepEqual(await volumes.podsWithVolumes(), ['other']);
     await volumes.tearDown(uid, signal);
@@ -439,7 +432,7 @@ describe('taking volumes down', () => {
     } finally {
       await busy.close();
     }
-    assert.equal(mountsAtOrBelow(await readMounts(), root).length, 0);
+    assert.equal((await mountsAtOrBelow(root)).length, 0);
     assert.deepEqual(await readdir(podDirectory()), []);
     assert.equal(await readFile(join(outside, 'precious'), 'utf8'), 'kept');
   });

@@ -6,7 +6,8 @@
 import { closeSync, constants, fstatSync, type Stats } from 'node:fs';
 import { chmod, mkdir, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { bindMount, mountAt, unmount } from '../linux/mounts.ts';
+import { mountAt } from '../linux/mount-table.ts';
+import { bindMount, unmount } from '../linux/mounts.ts';
 import { openat2, openPathOnly, Resolve } from '../linux/syscalls.ts';
 import { ContainerMountError } from './container-mounts.ts';
 

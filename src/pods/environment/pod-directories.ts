@@ -12,7 +12,8 @@ import { basename, join } from 'node:path';
 import { podContainers } from '../../kubernetes/init-containers.ts';
 import { podLogDirectoryName } from '../../kubernetes/pod-identity.ts';
 import type { Pod } from '../../kubernetes/types.ts';
-import { mountsAtOrBelow, mountTablePath, readMounts, StillMountedError } from '../../linux/mounts.ts';
+import { mountsAtOrBelow } from '../../linux/mount-table.ts';
+import { StillMountedError } from '../../linux/mounts.ts';
 import { removeTree } from '../../linux/remove-tree.ts';
 
 export interface PodDirectoriesOptions {
@@ -179,7 +180,7 @@ export class PodDirectories {
 
   async #eraseDirectory(uid: string): Promise<void> {
     const directory = this.podDirectory(uid);
-    const mounted = mountsAtOrBelow(await readMounts(), await mountTablePath(directory));
+    const mounted = await mountsAtOrBelow(directory);
     if (mounted.length > 0) {
       throw new StillMountedError(
         directory,
