@@ -36,6 +36,14 @@ export type Action =
       readonly containerId: string;
       readonly reason: string;
     }
+  /** The preStop hook, inside the grace period and before the container is told to stop. */
+  | {
+      readonly kind: 'run-pre-stop';
+      readonly container: string;
+      readonly containerId: string;
+      readonly graceSeconds: number;
+      readonly reason: string;
+    }
   | {
       readonly kind: 'stop-container';
       readonly container: string;
@@ -77,6 +85,7 @@ export function actionKey(action: Action): string {
       return sandboxKey(action.sandboxId);
     case 'create-container':
     case 'start-container':
+    case 'run-pre-stop':
     case 'stop-container':
       return containerKey(action.container);
     case 'remove-container':

@@ -40,7 +40,8 @@ export function announcements({ pod, view, plan, previousPlan }: PodReport): Ann
   const { terminal } = view.memory;
   if (
     terminal?.reason === deadlineExceeded.reason &&
-    plan.actions.some(({ kind }) => kind === 'write-record')
+    plan.actions.some(({ kind }) => kind === 'write-record') &&
+    view.memory.failures['write-record:record'] === undefined
   ) {
     told.push({
       object: podEventObject(pod),

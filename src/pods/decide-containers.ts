@@ -8,10 +8,11 @@ import { type ContainerKind, type ContainerPlace, podContainers } from '../kuber
 import type { Container } from '../kubernetes/types.ts';
 import type { ObservedContainer, ObservedSandbox } from '../runtime/observed-pod.ts';
 import { containerKey } from './action.ts';
-import { newestInstance } from './instances.ts';
+import { isLive, newestInstance } from './instances.ts';
 import { beforeFirstStart, type PlanDraft, type Waiting } from './plan.ts';
+import { planStop } from './plan-stop.ts';
 import type { PodView } from './pod-view.ts';
-import { restartBackoff } from './restart-backoff.ts';
+import { carriedBackoff, restartBackoff } from './restart-backoff.ts';
 import { mayRestart } from './restart-rule.ts';
 
 export function decideContainers(
@@ -67,6 +68,15 @@ function decideContainer(scope: Scope, container: ContainerPlace): boolean {
   const newest = newestInstance(view.observed, spec.name);
   const here = newest?.sandboxId === sandbox.id ? newest : undefined;
 
+  const stray = view.observed.containers.find(
+    (instance) => instance.name === spec.name && instance !== here && isLive(instance),
+  );
+  if (stray) {
+    // Two instances of one container never run side by side.
+    stop(scope, stray, 'the pod sandbox changed');
+    return false;
+  }
+
   switch (here?.state) {
     case 'Running':
       return decideRunning(scope, container, here);
@@ -84,6 +94,11 @@ function decideContainer(scope: Scope, container: ContainerPlace): boolean {
       // An init container runs again in every new sandbox, whatever it did in the former one.
       if (!newest || kind === 'init') {
         make(scope, container, newest);
+        return false;
+      }
+      if (newest.state === 'Created') {
+        // It was never started and its sandbox is gone, so the new instance takes its place.
+        make(scope, container, newest, carriedBackoff(newest));
         return false;
       }
       break;
@@ -164,14 +179,12 @@ function earlierHookRuns({ pod, observed, memory, inFlight }: PodView, name: str
 
 function stop(
   { draft, view }: Scope,
-  running: ObservedContainer,
+  container: ObservedContainer,
   reason: string,
   graceSeconds?: number,
 ): void {
-  draft.add({
-    kind: 'stop-container',
-    container: running.name,
-    containerId: running.id,
+  planStop(draft, view, {
+    container,
     graceSeconds: graceSeconds ?? view.pod.spec.terminationGracePeriodSeconds,
     reason,
   });
@@ -188,14 +201,19 @@ function make(
   const attempt = nextAttempt(view, spec.name, before);
   const image = view.memory.images[spec.name];
   const waiting = before ? { reason: '' } : beforeFirstStart(view);
+  const creation = draft.lastFailure(`create-container:${containerKey(spec.name)}`);
   if (image?.attempt !== attempt) {
+    if (creation && draft.holdsBack(creation)) {
+      draft.wait(spec.name, asWaiting(creation) ?? waiting);
+      return;
+    }
     const failure = draft.add({
       kind: 'ensure-image',
       container: spec.name,
       attempt,
       reason: before ? `container ${spec.name} is to run again` : `container ${spec.name} is to run`,
     });
-    draft.wait(spec.name, asWaiting(failure) ?? waiting);
+    draft.wait(spec.name, asWaiting(failure ?? creation) ?? waiting);
     return;
   }
   if (!prepared) {

@@ -10,6 +10,7 @@ import { containerKey, imageKey, sandboxKey } from './action.ts';
 import { planRemains } from './decide-remains.ts';
 import { isLive } from './instances.ts';
 import { type Plan, PlanDraft } from './plan.ts';
+import { planStop } from './plan-stop.ts';
 import type { PodView } from './pod-view.ts';
 
 export interface EndTerms {
@@ -20,9 +21,6 @@ export interface EndTerms {
   readonly keepRemains: boolean;
 }
 
-/** What a container gets at least between TERM and KILL, once its pod's grace period is used up. */
-const minimumKillGraceSeconds = 2;
-
 export function decideEnd(view: PodView, terms: EndTerms): Plan {
   const { observed, memory, pod } = view;
   const draft = new PlanDraft(view);
@@ -32,15 +30,11 @@ export function decideEnd(view: PodView, terms: EndTerms): Plan {
 
   const live = observed.containers.filter(isLive);
   if (live.length > 0) {
-    const graceSeconds = graceLeft(view, terms);
-    for (const container of nextToStop(view, live)) {
-      draft.add({
-        kind: 'stop-container',
-        container: container.name,
-        containerId: container.id,
-        graceSeconds,
-        reason: `Stopping container ${container.name}`,
-      });
+    const { graceSeconds, since } = terms;
+    const now = nextToStop(view, live);
+    for (const container of live) {
+      const reason = `Stopping container ${container.name}`;
+      planStop(draft, view, { container, graceSeconds, since, reason, hookOnly: !now.includes(container) });
     }
     return draft.finish();
   }
@@ -77,13 +71,10 @@ export function decideEnd(view: PodView, terms: EndTerms): Plan {
   }
   const somethingLeft = observed.sandboxes.length + observed.containers.length > 0 || !memory.tornDown;
   if (somethingLeft || memory.erased) return draft.finish({ finished: !somethingLeft });
+  // A record that is being written would come back after everything has been erased.
+  if (draft.busy('record')) return draft.finish();
   draft.add({ kind: 'erase', reason: `nothing of pod ${pod.metadata.name} is left in the runtime` });
   return draft.finish();
-}
-
-function graceLeft(view: PodView, terms: EndTerms): number {
-  const used = Math.floor((view.now - terms.since) / 1000);
-  return Math.max(minimumKillGraceSeconds, terms.graceSeconds - used);
 }
 
 /** All that are no sidecars at once; then the sidecars one by one, the last in the spec first. */

@@ -4,8 +4,10 @@ import { decideContainers } from './decide-containers.ts';
 import { planRemains } from './decide-remains.ts';
 import { isLive, newestInstance, newestSandbox, usableSandbox } from './instances.ts';
 import { beforeFirstStart, type Plan, PlanDraft } from './plan.ts';
+import { planStop } from './plan-stop.ts';
 import { activeDeadline } from './pod-end.ts';
 import type { PodView } from './pod-view.ts';
+import { retryDelay } from './restart-backoff.ts';
 
 export function decideRun(view: PodView): Plan {
   const { pod, observed, memory } = view;
@@ -27,6 +29,7 @@ export function decideRun(view: PodView): Plan {
   for (const { container: spec, kind } of podContainers(pod.spec)) {
     if (kind !== 'ephemeral') draft.wait(spec.name, beforeFirstStart(view));
   }
+  planRemains(draft, view);
   planSandbox(draft, view, prepared);
   return draft.finish();
 }
@@ -63,10 +66,8 @@ function planSandbox(draft: PlanDraft, view: PodView, prepared: boolean): void {
   const { observed, memory, pod, node } = view;
   const live = observed.containers.filter(isLive);
   for (const container of live) {
-    draft.add({
-      kind: 'stop-container',
-      container: container.name,
-      containerId: container.id,
+    planStop(draft, view, {
+      container,
       graceSeconds: pod.spec.terminationGracePeriodSeconds,
       reason: 'the pod sandbox changed',
     });
@@ -81,9 +82,20 @@ function planSandbox(draft: PlanDraft, view: PodView, prepared: boolean): void {
 
   if (node.networkNotReady !== undefined && pod.spec.hostNetwork !== true) return;
   const newest = newestSandbox(observed);
+  // A sandbox that keeps breaking right after it was made must not make a hot loop of the pod.
+  const startAt = newest ? newest.createdAt + sandboxDelay(newest.attempt) : view.now;
+  if (view.now < startAt) {
+    draft.wakeAt(startAt);
+    return;
+  }
   draft.add({
     kind: 'create-sandbox',
     attempt: newest ? newest.attempt + 1 : 0,
     reason: newest ? 'the former sandbox is gone' : 'the pod has no sandbox yet',
   });
+}
+
+/** Milliseconds between two sandboxes of a pod; the first replacement is free. */
+function sandboxDelay(attempt: number): number {
+  return attempt === 0 ? 0 : retryDelay(attempt);
 }

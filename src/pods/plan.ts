@@ -17,6 +17,8 @@ export interface Plan {
   readonly waiting: Readonly<Record<string, Waiting>>;
   /** When to decide again even if nothing happens, epoch milliseconds. */
   readonly wakeAt?: number;
+  /** Failure keys of all that is wanted: planned, under way already, or held back after a failure. */
+  readonly wanted: ReadonlySet<string>;
   /** The pod has come to its end. */
   readonly terminal?: TerminalVerdict;
   /** Nothing is left of the pod and nothing is left to do. */
@@ -31,6 +33,7 @@ export class PlanDraft {
   readonly #view: PodView;
   readonly #actions: Action[] = [];
   readonly #waiting: Record<string, Waiting> = {};
+  readonly #wanted = new Set<string>();
   #wakeAt: number | undefined;
 
   constructor(view: PodView) {
@@ -48,13 +51,23 @@ export class PlanDraft {
 
   /** Plans the action unless its key is busy or its last failure is too recent; that failure is returned. */
   add(action: Action): Failure | undefined {
-    const failure = this.#view.memory.failures[failureKey(action)];
-    if (failure && failure.retryAt > this.#view.now) {
-      this.wakeAt(failure.retryAt);
-      return failure;
-    }
+    const failure = this.lastFailure(failureKey(action));
+    if (failure && this.holdsBack(failure)) return failure;
     if (!this.busy(actionKey(action))) this.#actions.push(action);
     return failure;
+  }
+
+  /** The last failure under this key, which the plan thereby still cares for. */
+  lastFailure(key: string): Failure | undefined {
+    this.#wanted.add(key);
+    return this.#view.memory.failures[key];
+  }
+
+  /** True while it is too early to try again; the plan then wakes up in time. */
+  holdsBack(failure: Failure): boolean {
+    if (failure.retryAt <= this.#view.now) return false;
+    this.wakeAt(failure.retryAt);
+    return true;
   }
 
   wait(container: string, waiting: Waiting): void {
@@ -69,6 +82,7 @@ export class PlanDraft {
     return {
       actions: this.#actions,
       waiting: this.#waiting,
+      wanted: this.#wanted,
       finished: end.finished ?? false,
       ...(this.#wakeAt === undefined ? {} : { wakeAt: this.#wakeAt }),
       ...(end.terminal === undefined ? {} : { terminal: end.terminal }),

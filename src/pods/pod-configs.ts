@@ -8,7 +8,7 @@ import { buildEnvironment, EnvironmentError, noEnvironmentSources } from '../kub
 import type { ContainerPlace } from '../kubernetes/init-containers.ts';
 import { podHostname } from '../kubernetes/pod-hostname.ts';
 import type { ResourceAmounts } from '../kubernetes/pod-resources.ts';
-import type { Container, Pod } from '../kubernetes/types.ts';
+import type { Pod } from '../kubernetes/types.ts';
 import type { ContainerConfig, PodSandboxConfig } from '../runtime/generated/cri.ts';
 import type { ImageOutcome, ImagePuller } from '../runtime/images/image-puller.ts';
 import { containerConfig } from '../runtime/translation/container-config.ts';
@@ -144,7 +144,7 @@ export class NodePodConfigs implements PodConfigs, ImageSupply {
   async #container(request: ContainerConfigRequest): Promise<ContainerConfig> {
     const { pod, place, attempt, sandbox, imageRef, nextBackoffMs, signal } = request;
     const { nodeName, nodeAddresses, nodeAllocatable, resources, security, stopSignals } = this.#options;
-    const container = place.container as Container;
+    const { container } = place;
     const environment = buildEnvironment({
       pod,
       container,

@@ -62,6 +62,8 @@ export interface PodMemory {
   readonly failures: Readonly<Record<string, Failure>>;
   /** Ids of containers whose postStart hook has run, or that were found running. */
   readonly hooksDone: Readonly<Record<string, true>>;
+  /** Ids of containers whose preStop hook was run, with the time it began, epoch milliseconds. */
+  readonly preStopBegan: Readonly<Record<string, number>>;
   /** Ids of sandboxes that StopPodSandbox has succeeded for. */
   readonly stoppedSandboxes: Readonly<Record<string, true>>;
   /** Volumes and cgroup are torn down after the end of the pod. */
@@ -79,6 +81,7 @@ export const emptyMemory: PodMemory = {
   nextAttempts: {},
   failures: {},
   hooksDone: {},
+  preStopBegan: {},
   stoppedSandboxes: {},
   tornDown: false,
   erased: false,

@@ -11,6 +11,7 @@ import type { ObservedPod } from '../runtime/observed-pod.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { type Action, actionKey } from './action.ts';
 import { decide } from './decide.ts';
+import { isLive } from './instances.ts';
 import type { Plan } from './plan.ts';
 import {
   type ContainerHealth,
@@ -140,7 +141,7 @@ export class PodWorker {
     const current = this.#intent;
     if (current.kind === 'terminate') {
       if (now + end.graceSeconds * 1000 >= current.since + current.graceSeconds * 1000) return;
-      this.#abort((action) => action.kind === 'stop-container');
+      this.#abort(({ kind }) => kind === 'stop-container' || kind === 'run-pre-stop');
     }
     this.#intent = { kind: 'terminate', since: now, ...end };
     this.#abort(buildsUp);
@@ -183,6 +184,9 @@ export class PodWorker {
     const observed = this.#ports.observe(this.#pod.metadata.uid);
     await this.#learnMessages(observed);
     if (this.#ended) return;
+    // A hook before the stop of a container that has ended meanwhile has nothing to wait for.
+    const live = new Set(observed.containers.filter(isLive).map(({ id }) => id));
+    this.#abort((action) => action.kind === 'run-pre-stop' && !live.has(action.containerId));
 
     let view = this.#view(observed);
     let plan = decide(view);

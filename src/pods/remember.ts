@@ -16,6 +16,8 @@ export type Outcome =
 /** What only the executor can know. */
 export interface Learned {
   readonly nextAttempts?: Readonly<Record<string, number>>;
+  /** When a preStop hook began, epoch milliseconds. */
+  readonly preStopBegan?: number;
   readonly image?: { readonly container: string; readonly ref: string; readonly attempt: number };
 }
 
@@ -29,19 +31,36 @@ export function remember(memory: PodMemory, action: Action, outcome: Outcome, no
       count,
       retryAt: outcome.retryAt ?? now + retryDelay(count),
     };
-    return { ...memory, failures: { ...memory.failures, [key]: failure } };
+    const failures = { ...memory.failures, [key]: failure };
+    // The image may be what is missing: the next try looks for it again.
+    if (action.kind === 'create-container') {
+      return { ...memory, failures, images: without(memory.images, action.container) };
+    }
+    return { ...memory, failures };
   }
-  const learned = learn(memory, outcome.learned ?? {});
+  const learned = learn(memory, action, outcome.learned ?? {});
   return { ...learned, ...effect(learned, action), failures: without(memory.failures, key) };
 }
 
-function learn(memory: PodMemory, { nextAttempts, image }: Learned): PodMemory {
+/** Lets go of failures of what nobody wants any more, so that a later need starts afresh. */
+export function forgetUnwanted(memory: PodMemory, wanted: ReadonlySet<string>): PodMemory {
+  const kept = Object.entries(memory.failures).filter(([key]) => wanted.has(key));
+  if (kept.length === Object.keys(memory.failures).length) return memory;
+  return { ...memory, failures: Object.fromEntries(kept) };
+}
+
+function learn(memory: PodMemory, action: Action, learned: Learned): PodMemory {
+  const { nextAttempts, image, preStopBegan } = learned;
   return {
     ...memory,
     nextAttempts: { ...nextAttempts, ...memory.nextAttempts },
     images: image
       ? { ...memory.images, [image.container]: { ref: image.ref, attempt: image.attempt } }
       : memory.images,
+    preStopBegan:
+      preStopBegan !== undefined && action.kind === 'run-pre-stop'
+        ? { ...memory.preStopBegan, [action.containerId]: preStopBegan }
+        : memory.preStopBegan,
   };
 }
 
@@ -57,10 +76,13 @@ function effect(memory: PodMemory, action: Action): Partial<PodMemory> {
     case 'create-container':
       return {
         images: without(memory.images, action.container),
-        nextAttempts: without(memory.nextAttempts, action.container),
+        // Known to the agent even when the runtime loses the instance: its log is not written over.
+        nextAttempts: { ...memory.nextAttempts, [action.container]: action.attempt + 1 },
       };
     case 'start-container':
       return { hooksDone: { ...memory.hooksDone, [action.containerId]: true } };
+    case 'run-pre-stop':
+      return {};
     case 'stop-sandbox':
       return { stoppedSandboxes: { ...memory.stoppedSandboxes, [action.sandboxId]: true } };
     case 'remove-sandbox':
@@ -71,7 +93,10 @@ function effect(memory: PodMemory, action: Action): Partial<PodMemory> {
       return { erased: true };
     case 'stop-container':
     case 'remove-container':
-      return { hooksDone: without(memory.hooksDone, action.containerId) };
+      return {
+        hooksDone: without(memory.hooksDone, action.containerId),
+        preStopBegan: without(memory.preStopBegan, action.containerId),
+      };
     case 'ensure-image':
     case 'create-sandbox':
       return {};

@@ -34,7 +34,8 @@ export function restartBackoff(dead: ObservedContainer, maxMs: number): RestartB
   return { startAt: finishedAt + delayMs, delayMs, nextBackoffMs: nextDelay(delayMs, maxMs) };
 }
 
-function carriedBackoff(container: ObservedContainer): number {
+/** Milliseconds the instance after this one has to wait, as the instance itself says. */
+export function carriedBackoff(container: ObservedContainer): number {
   const text = container.annotations[nextBackoffAnnotation];
   const carried = text === undefined ? Number.NaN : Number(text);
   if (Number.isFinite(carried) && carried >= 0) return carried;

@@ -9,6 +9,7 @@ import type { Outcome } from '../remember.ts';
 import type { Executor } from './executors.ts';
 import { failed } from './failure.ts';
 import { callPriority, type PodServices } from './pod-services.ts';
+import { runPostStart } from './run-post-start.ts';
 
 export const createContainer: Executor<'create-container'> = async (action, context, services) => {
   const { pod, observed, signal } = context;
@@ -64,7 +65,8 @@ export const startContainer: Executor<'start-container'> = async (action, contex
       observer.refreshContainer(action.containerId, { signal }),
       files.linkLog(pod, action.container, action.containerId, attempt),
     ]);
-    return { ok: true };
+    if (!place.container.lifecycle?.postStart) return { ok: true };
+    return await runPostStart({ place, containerId: action.containerId, context, services });
   } catch (error) {
     return await failedStart(services, context, place, { reason: 'RunContainerError', error });
   }
@@ -75,7 +77,9 @@ export const stopContainer: Executor<'stop-container'> = async (action, context,
   const { runtime, observer } = services;
   const { containerId, graceSeconds } = action;
   const place = findContainer(pod.spec, action.container);
-  services.events.event(podEventObject(pod, place?.fieldPath), 'Normal', 'Killing', action.reason);
+  const hookRan = context.memory.preStopBegan[containerId] !== undefined;
+  if (!hookRan)
+    services.events.event(podEventObject(pod, place?.fieldPath), 'Normal', 'Killing', action.reason);
   try {
     // Mostly waiting for the process, not work for the runtime: no place in the limit is taken.
     await runtime.stopContainer({ containerId, timeout: BigInt(graceSeconds) }, { signal });

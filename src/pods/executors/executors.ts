@@ -9,6 +9,7 @@ import { createContainer, removeContainer, startContainer, stopContainer } from 
 import { ensureImage } from './ensure-image.ts';
 import { erase, preparePod, setUpVolumes, tearDown, writeRecord } from './pod-executors.ts';
 import type { PodServices } from './pod-services.ts';
+import { runPreStop } from './run-pre-stop.ts';
 import { createSandbox, removeSandbox, stopSandbox } from './sandbox-executors.ts';
 
 export type Executor<Kind extends ActionKind> = (
@@ -27,6 +28,7 @@ export const executors: { readonly [Kind in ActionKind]: Executor<Kind> } = {
   'remove-sandbox': removeSandbox,
   'create-container': createContainer,
   'start-container': startContainer,
+  'run-pre-stop': runPreStop,
   'stop-container': stopContainer,
   'remove-container': removeContainer,
   'tear-down': tearDown,

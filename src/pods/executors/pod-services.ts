@@ -20,6 +20,7 @@ export interface PodServices {
     | 'startContainer'
     | 'stopContainer'
     | 'removeContainer'
+    | 'execSync'
   >;
   readonly observer: RuntimeKnowledge;
   readonly images: ImageSupply;

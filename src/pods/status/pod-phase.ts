@@ -27,8 +27,8 @@ export function podPhase(input: PhaseInput): PodPhase {
     if (kind === 'init') {
       const ended = status?.state?.terminated;
       if (ended?.exitCode === 0 || mainStarted) continue;
-      if (ended && !restarts(input, spec.name)) return 'Failed';
-      // Waiting for the next try after an end is still initialising.
+      // Waiting for the next try after an end is still initialising, and so is a failure for good until
+      // the last process has ended.
       return 'Pending';
     }
     if (kind === 'sidecar' && !mainStarted && status?.started !== true) return 'Pending';
