@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { systemClock } from '../concurrency/clock.ts';
+import { VirtualClock } from '../concurrency/virtual-clock.ts';
 import { CgroupHierarchy, CgroupRemovalError, CgroupWriteError } from './cgroupfs.ts';
 
 describe('cgroups of this machine', () => {
@@ -116,6 +117,30 @@ describe('cgroups of a v2 tree', () => {
     assert.equal(await readFile(join(base, 'cgroup.subtree_control'), 'utf8'), '+pids');
     assert.equal(await readFile(join(base, 'kubepods/cgroup.subtree_control'), 'utf8'), '+pids');
     assert.equal(await readFile(join(base, 'kubepods/pod1/cgroup.subtree_control'), 'utf8'), '');
+  });
+
+  it('is left alone when this process runs below it', async () => {
+    await writeFile(join(base, 'kubepods/pod1/cgroup.procs'), `${process.pid}\n`);
+    await assert.rejects(cgroups.remove('/kubepods'), /was not removed: this very process runs in it/);
+  });
+
+  it('is given up after the deadline, naming the processes that stay', async () => {
+    // 0 is how the kernel shows a process of an outer pid namespace: nobody here can end it.
+    await writeFile(join(base, 'kubepods/pod1/cgroup.procs'), '0\n');
+    const clock = new VirtualClock();
+    const waiting = new CgroupHierarchy({ mode: 'v2', unified: base, trees: new Map() }, clock);
+    const removal = assert.rejects(waiting.remove('/kubepods', { deadline: 50 }), (error) => {
+      assert.ok(error instanceof CgroupRemovalError);
+      assert.deepEqual(error.processes, [0]);
+      assert.match(error.message, /processes 0 did not end within 50 ms after SIGKILL/);
+      return true;
+    });
+    const progress = { done: false };
+    const ended = removal.finally(() => {
+      progress.done = true;
+    });
+    while (!progress.done) await clock.advance(10);
+    await ended;
   });
 
   it('writes and reads every controller in the one tree', async () => {
