@@ -55,8 +55,10 @@ export async function writeHostsFile(path: string, content: string): Promise<voi
   const file = await open(path, O_CREAT | O_RDWR | O_NOFOLLOW, 0o644);
   try {
     if ((await file.readFile('utf8')) !== content) {
-      await file.truncate(0);
-      await file.write(content, 0);
+      // Written over, then cut: at no moment is the file empty for a container that looks.
+      const bytes = Buffer.from(content);
+      await file.write(bytes, 0, bytes.length, 0);
+      await file.truncate(bytes.length);
     }
     await file.chmod(0o644);
   } finally {
