@@ -161,7 +161,10 @@ export class PodDirectories {
     await this.#eraseDirectory(uid);
   }
 
-  /** Every pod that has left something on disk. */
+  /**
+   * Every pod that has left something on disk. Log directories may be those of another agent on this
+   * machine; a directory below `<root>/pods` is this one's.
+   */
   async podsOnDisk(): Promise<PodOnDisk[]> {
     const directories = new Set(await namesIn(join(this.#options.rootDirectory, 'pods')));
     const logs = new Map<string, string[]>();
