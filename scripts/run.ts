@@ -4,6 +4,7 @@
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { type AgentProcess, endRememberedAgent, logTail, startAgent } from './demo/agent-process.ts';
 import { freePort } from './demo/free-port.ts';
 import { type PodListView, type PodProgress, progressLines, readProgress } from './demo/pod-progress.ts';
@@ -39,8 +40,10 @@ function say(text: string): void {
   console.log(`${((Date.now() - started) / 1000).toFixed(1).padStart(6)} s  ${text}`);
 }
 
-const pause = (milliseconds: number): Promise<void> =>
-  new Promise((resolve) => setTimeout(resolve, milliseconds));
+/** Ends early when the signal does. */
+async function pause(milliseconds: number, stop?: AbortSignal): Promise<void> {
+  await delay(milliseconds, undefined, { signal: stop }).catch(() => {});
+}
 
 /** Two runs would pull the same containerd from under each other. */
 function lock(): void {
@@ -127,7 +130,7 @@ async function watchPods({ flags, endpoint, agent, stop }: Watch): Promise<void>
       const names = waiting.map(({ name, waiting: reason }) => `${name} (${reason})`).join(', ');
       say(`still waiting for ${names || 'the agent'}; its log: ${paths.agentLog}`);
     }
-    await pause(told ? 1000 : 200);
+    await pause(told ? 1000 : 200, stop);
   }
 }
 

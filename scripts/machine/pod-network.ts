@@ -179,11 +179,20 @@ export async function removePodNetwork(network: PodNetwork): Promise<void> {
     // A veth may vanish by itself with its namespace, just now.
     await runCommand('ip', ['link', 'delete', name]).catch(() => {});
   }
-  if (findProgram('iptables-save') !== undefined) {
-    const script = ruleRemovalScript(await runCommand('iptables-save', []), network);
-    if (script !== '') await runCommand('iptables-restore', ['--noflush', '-w', '30'], { input: script });
-  }
+  if (findProgram('iptables-save') !== undefined) await removeRules(network);
   removeCachedResults(network);
+}
+
+/** All or nothing, so it is tried again when another network changed a shared chain in between. */
+async function removeRules(network: PodNetwork, attempts = 5): Promise<void> {
+  const script = ruleRemovalScript(await runCommand('iptables-save', []), network);
+  if (script === '') return;
+  try {
+    await runCommand('iptables-restore', ['--noflush', '-w', '30'], { input: script });
+  } catch (error) {
+    if (attempts <= 1) throw error;
+    await removeRules(network, attempts - 1);
+  }
 }
 
 /** What the plugins' library remembers of each sandbox: one file for our network, one for loopback. */
