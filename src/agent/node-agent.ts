@@ -222,6 +222,7 @@ class NodeAgent {
       nodeRules: () => ({
         maxRestartBackoffMs: settings.restartBackOff.maxMs,
         deadContainersKept: 1,
+        restartAllContainers: this.#options.featureEnabled('RestartAllContainersOnContainerExits'),
         ...(link.networkProblem === undefined ? {} : { networkNotReady: link.networkProblem }),
       }),
       execute: executeWith(built.services, onStep),

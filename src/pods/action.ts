@@ -55,6 +55,10 @@ export type Action =
       readonly kind: 'remove-container';
       readonly container: string;
       readonly containerId: string;
+      /** The log of the instance stays; the one before it goes. */
+      readonly keepsLog?: boolean;
+      /** What the next instance is to take over from this one. */
+      readonly next?: { readonly attempt: number; readonly backoffMs: number };
       readonly reason: string;
     }
   /** Take down volumes and cgroup of a pod that has ended. */

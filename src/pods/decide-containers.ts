@@ -128,12 +128,22 @@ function decideRunning(
     stop(scope, running, `Container ${spec.name} definition changed, will be restarted`);
     return false;
   }
+  if (hookFailed(view, spec, running)) {
+    stop(scope, running, `Container ${spec.name} failed its postStart hook, will be restarted`);
+    return false;
+  }
   if (health?.failed) {
     const { probe, graceSeconds } = health.failed;
     stop(scope, running, `Container ${spec.name} failed ${probe} probe, will be restarted`, graceSeconds);
     return false;
   }
   return kind === 'sidecar' && hasStarted(view, spec, running);
+}
+
+/** The hook runs within the start; a container that is left running without it could never become ready. */
+function hookFailed({ memory, inFlight }: PodView, spec: Container, running: ObservedContainer): boolean {
+  if (!spec.lifecycle?.postStart || memory.hooksDone[running.id]) return false;
+  return !inFlight.has(containerKey(spec.name));
 }
 
 /** A container has started when its postStart hook is done and its startup probe, if any, has succeeded. */
@@ -195,7 +205,7 @@ function make(
   scope: Scope,
   { container: spec, kind }: ContainerPlace,
   before?: ObservedContainer,
-  nextBackoffMs = 0,
+  nextBackoffMs = scope.view.memory.nextBackoffs[spec.name] ?? 0,
 ): void {
   const { draft, view, sandbox, prepared } = scope;
   const attempt = nextAttempt(view, spec.name, before);

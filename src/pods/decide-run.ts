@@ -2,6 +2,7 @@
 import { podContainers } from '../kubernetes/init-containers.ts';
 import { decideContainers } from './decide-containers.ts';
 import { planRemains } from './decide-remains.ts';
+import { planRestartAll } from './decide-restart-all.ts';
 import { isLive, newestInstance, newestSandbox, usableSandbox } from './instances.ts';
 import { beforeFirstStart, type Plan, PlanDraft } from './plan.ts';
 import { planStop } from './plan-stop.ts';
@@ -21,6 +22,7 @@ export function decideRun(view: PodView): Plan {
 
   const sandbox = usableSandbox(observed, pod.spec.hostNetwork === true);
   if (sandbox) {
+    if (planRestartAll(draft, view, sandbox)) return draft.finish();
     decideContainers(draft, view, sandbox, prepared);
     planRemains(draft, view);
     return draft.finish();

@@ -58,6 +58,8 @@ export interface PodMemory {
   readonly images: Readonly<Record<string, { readonly ref: string; readonly attempt: number }>>;
   /** By container name: the attempt the next instance takes when the runtime shows none any more. */
   readonly nextAttempts: Readonly<Record<string, number>>;
+  /** By container name: the back-off the next instance carries when its predecessor is gone, milliseconds. */
+  readonly nextBackoffs: Readonly<Record<string, number>>;
   /** By failure key: the last failure, gone after a success. */
   readonly failures: Readonly<Record<string, Failure>>;
   /** Ids of containers whose postStart hook has run, or that were found running. */
@@ -79,6 +81,7 @@ export const emptyMemory: PodMemory = {
   recorded: false,
   images: {},
   nextAttempts: {},
+  nextBackoffs: {},
   failures: {},
   hooksDone: {},
   preStopBegan: {},
@@ -100,6 +103,8 @@ export interface NodeRules {
   readonly maxRestartBackoffMs: number;
   /** The runtime's network condition; absent when it is ready. */
   readonly networkNotReady?: string;
+  /** Rules with `RestartAllContainers` are followed (gate RestartAllContainersOnContainerExits). */
+  readonly restartAllContainers: boolean;
   /** Dead instances kept for each container. */
   readonly deadContainersKept: number;
 }

@@ -78,6 +78,7 @@ function effect(memory: PodMemory, action: Action): Partial<PodMemory> {
         images: without(memory.images, action.container),
         // Known to the agent even when the runtime loses the instance: its log is not written over.
         nextAttempts: { ...memory.nextAttempts, [action.container]: action.attempt + 1 },
+        nextBackoffs: without(memory.nextBackoffs, action.container),
       };
     case 'start-container':
       return { hooksDone: { ...memory.hooksDone, [action.containerId]: true } };
@@ -91,8 +92,16 @@ function effect(memory: PodMemory, action: Action): Partial<PodMemory> {
       return { tornDown: true, prepared: false, volumesReady: false };
     case 'erase':
       return { erased: true };
-    case 'stop-container':
     case 'remove-container':
+      return {
+        hooksDone: without(memory.hooksDone, action.containerId),
+        preStopBegan: without(memory.preStopBegan, action.containerId),
+        ...(action.next && {
+          nextAttempts: { ...memory.nextAttempts, [action.container]: action.next.attempt },
+          nextBackoffs: { ...memory.nextBackoffs, [action.container]: action.next.backoffMs },
+        }),
+      };
+    case 'stop-container':
       return {
         hooksDone: without(memory.hooksDone, action.containerId),
         preStopBegan: without(memory.preStopBegan, action.containerId),

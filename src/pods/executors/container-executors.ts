@@ -56,10 +56,17 @@ export const startContainer: Executor<'start-container'> = async (action, contex
   const attempt = observed.containers.find(({ id }) => id === action.containerId)?.attempt ?? 0;
   if (!place) return failed('InternalError', `container ${action.container} has lost its place`);
   try {
-    await calls.run(() => runtime.startContainer({ containerId: action.containerId }, { signal }), {
-      priority: callPriority.start,
-      signal,
-    });
+    await calls
+      .run(() => runtime.startContainer({ containerId: action.containerId }, { signal }), {
+        priority: callPriority.start,
+        signal,
+      })
+      .catch(async (error: unknown) => {
+        // The answer may have been lost while the work was done; the runtime knows.
+        await observer.refreshContainer(action.containerId).catch(() => {});
+        const now = observer.pod(pod.metadata.uid).containers.find(({ id }) => id === action.containerId);
+        if (now?.state !== 'Running') throw error;
+      });
     services.events.event(podEventObject(pod, place.fieldPath), 'Normal', 'Started', 'Container started');
     await Promise.all([
       observer.refreshContainer(action.containerId, { signal }),
@@ -100,7 +107,7 @@ export const stopContainer: Executor<'stop-container'> = async (action, context,
 export const removeContainer: Executor<'remove-container'> = async (action, context, services) => {
   const { pod, observed, signal } = context;
   const { runtime, observer, calls, files } = services;
-  const { container, containerId } = action;
+  const { container, containerId, keepsLog } = action;
   const attempt = observed.containers.find(({ id }) => id === containerId)?.attempt ?? 0;
   try {
     await calls.run(() => runtime.removeContainer({ containerId }, { signal }), {
@@ -111,7 +118,8 @@ export const removeContainer: Executor<'remove-container'> = async (action, cont
     if (!isNotFound(error)) return failed('FailedRemoveContainer', error);
   }
   try {
-    await files.removeInstance(pod, container, containerId, attempt);
+    // Of a container whose log stays, the log before it goes, so that they do not pile up.
+    await files.removeInstance(pod, container, containerId, keepsLog ? attempt - 1 : attempt);
   } catch (error) {
     return failed('FailedRemoveContainer', error);
   }

@@ -4,6 +4,7 @@ import type { ContainerPlace } from '../../kubernetes/init-containers.ts';
 import type { ContainerState, ContainerStatus } from '../../kubernetes/types.ts';
 import type { ObservedContainer } from '../../runtime/observed-pod.ts';
 import { hasStarted } from '../decide-containers.ts';
+import { restartingAllContainers } from '../decide-restart-all.ts';
 import { instancesOf } from '../instances.ts';
 import type { Waiting } from '../plan.ts';
 import type { PodView } from '../pod-view.ts';
@@ -72,7 +73,13 @@ function vanished({ view, previous, waiting }: ContainerStatusInput): ContainerS
   if (!previous?.containerID) return undefined;
   if (previous.state?.terminated) {
     if (!waiting?.reason || view.memory.terminal) return previous;
-    return { ...previous, state: { waiting: asState(waiting) }, lastState: previous.state };
+    const { terminated } = previous.state;
+    // A container that was removed to start the whole pod over ended because of that, whatever its code.
+    const isRestart = waiting.reason === restartingAllContainers.reason;
+    const lastState = {
+      terminated: isRestart ? { ...terminated, ...restartingAllContainers, exitCode: 137 } : terminated,
+    };
+    return { ...previous, ready: false, started: false, state: { waiting: asState(waiting) }, lastState };
   }
   if (!previous.state?.running) return previous;
   const lost: ContainerState = {

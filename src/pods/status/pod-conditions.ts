@@ -2,6 +2,7 @@
 
 import type { ContainerPlace } from '../../kubernetes/init-containers.ts';
 import type { ContainerStatus, PodCondition } from '../../kubernetes/types.ts';
+import { isRestartingAll, mayRestartAll } from '../decide-restart-all.ts';
 import { usableSandbox } from '../instances.ts';
 import type { PodView } from '../pod-view.ts';
 import { timestamp } from './container-status.ts';
@@ -24,6 +25,7 @@ const ours = new Set([
   'Ready',
   'ContainersReady',
   'PodScheduled',
+  'AllContainersRestarting',
 ]);
 
 export function podConditions(input: ConditionsInput): PodCondition[] {
@@ -34,6 +36,7 @@ export function podConditions(input: ConditionsInput): PodCondition[] {
     ready(input, containersReady),
     containersReady,
     { type: 'PodScheduled', status: 'True' },
+    ...(mayRestartAll(input.view.pod) ? [allContainersRestarting(input)] : []),
   ];
   const foreign = input.previous.filter((condition) => !ours.has(condition.type));
   return [...verdicts.map((verdict) => withTransition(verdict, input)), ...foreign];
@@ -57,6 +60,14 @@ function readyToStartContainers({ view, phase }: ConditionsInput): Verdict {
   const usable = usableSandbox(view.observed, view.pod.spec.hostNetwork === true);
   const over = phase === 'Succeeded' || phase === 'Failed';
   return { type: 'PodReadyToStartContainers', status: usable && !over ? 'True' : 'False' };
+}
+
+function allContainersRestarting({ view, phase }: ConditionsInput): Verdict {
+  const type = 'AllContainersRestarting';
+  if (phase === 'Succeeded') return { type, status: 'False', reason: 'PodCompleted' };
+  if (phase === 'Failed') return { type, status: 'False', reason: 'PodFailed' };
+  if (!isRestartingAll(view)) return { type, status: 'False' };
+  return { type, status: 'True', reason: 'RestartAllContainersStarted' };
 }
 
 function initialized({ phase, containers, statuses }: ConditionsInput): Verdict {
