@@ -65,7 +65,8 @@ export class NodePodConfigs implements PodConfigs, ImageSupply {
     string,
     { readonly pod: Pod; readonly attempt: number; readonly config: Promise<PodSandboxConfig> }
   >();
-  readonly #imageUsers = new Map<string, ImageUser>();
+  /** By pod and image. */
+  readonly #imageUsers = new Map<string, Map<string, ImageUser>>();
 
   constructor(options: NodePodConfigsOptions) {
     this.#options = options;
@@ -79,6 +80,7 @@ export class NodePodConfigs implements PodConfigs, ImageSupply {
     await this.#options.volumes.tearDown(podUid, signal);
     this.#volumes.delete(podUid);
     this.#sandboxes.delete(podUid);
+    this.#imageUsers.delete(podUid);
   }
 
   /** The handler of a runtime class is known to the API server only; without one there is the default. */
@@ -102,7 +104,10 @@ export class NodePodConfigs implements PodConfigs, ImageSupply {
       },
       signal,
     );
-    if (outcome.ok) this.#imageUsers.set(outcome.imageRef, outcome.user);
+    if (!outcome.ok) return outcome;
+    const { uid } = pod.metadata;
+    const users = this.#imageUsers.get(uid) ?? new Map<string, ImageUser>();
+    this.#imageUsers.set(uid, users.set(outcome.imageRef, outcome.user));
     return outcome;
   }
 
@@ -114,7 +119,9 @@ export class NodePodConfigs implements PodConfigs, ImageSupply {
     const config = this.#sandbox(pod, attempt);
     this.#sandboxes.set(uid, { pod, attempt, config });
     // A failure is not kept: the next try may find what was missing.
-    config.catch(() => this.#sandboxes.delete(uid));
+    config.catch(() => {
+      if (this.#sandboxes.get(uid)?.config === config) this.#sandboxes.delete(uid);
+    });
     return config;
   }
 
@@ -156,7 +163,7 @@ export class NodePodConfigs implements PodConfigs, ImageSupply {
       container,
       restartCount: attempt,
       imageRef,
-      imageUser: this.#imageUsers.get(imageRef) ?? {},
+      imageUser: this.#imageUsers.get(pod.metadata.uid)?.get(imageRef) ?? {},
       environment,
       mounts: await this.#mounts({ pod, place, attempt, podIps: sandbox.ips, environment, signal }),
       annotations: { [nextBackoffAnnotation]: String(nextBackoffMs) },

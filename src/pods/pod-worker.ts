@@ -4,6 +4,7 @@
  * Guarantees: at most one action runs for each key; what is planned twice without any effect is slowed
  * down; a pod's worker never waits for another pod. The worker holds no timer unless a plan names a time.
  */
+import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../concurrency/clock.ts';
 import { podKey } from '../kubernetes/pod-identity.ts';
 import type { Pod, PodStatus } from '../kubernetes/types.ts';
@@ -12,7 +13,7 @@ import type { Logger } from '../telemetry/logger.ts';
 import { type Action, actionKey } from './action.ts';
 import { decide } from './decide.ts';
 import { isLive } from './instances.ts';
-import type { Plan } from './plan.ts';
+import { failureKey, type Plan } from './plan.ts';
 import {
   type ContainerHealth,
   emptyMemory,
@@ -21,7 +22,7 @@ import {
   type PodMemory,
   type PodView,
 } from './pod-view.ts';
-import { type Outcome, remember } from './remember.ts';
+import { forgetUnwanted, type Outcome, remember } from './remember.ts';
 import { podStatus } from './status/pod-status.ts';
 
 /** What a worker needs of the world. */
@@ -81,7 +82,8 @@ export class PodWorker {
   #status: PodStatus | undefined;
   #plan: Plan | undefined;
   readonly #inFlight = new Map<string, { action: Action; abort: AbortController }>();
-  readonly #lastSuccess = new Map<string, string>();
+  /** By action key: what succeeded last, while it is still wanted. */
+  readonly #lastSuccess = new Map<string, Action>();
   #turn: 'idle' | 'scheduled' | 'running' | 'running-again' = 'idle';
   #cancelTimer: (() => void) | undefined;
   #ended = false;
@@ -145,6 +147,8 @@ export class PodWorker {
     }
     this.#intent = { kind: 'terminate', since: now, ...end };
     this.#abort(buildsUp);
+    // A restart under way may be more patient than the end of the pod allows.
+    this.#abort((action) => 'graceSeconds' in action && action.graceSeconds > end.graceSeconds);
     this.wake();
   }
 
@@ -172,7 +176,7 @@ export class PodWorker {
         await this.#look();
       } catch (error) {
         this.#ports.logger.error('Deciding for a pod failed', error, { pod: podKey(this.#pod) });
-        this.#wakeIn(slowActionMs);
+        if (!this.#ended) this.#wakeIn(slowActionMs);
       }
       // `wake` may have changed it meanwhile, which the compiler cannot see.
     } while ((this.#turn as string) === 'running-again' && !this.#ended);
@@ -181,9 +185,12 @@ export class PodWorker {
 
   async #look(): Promise<void> {
     if (this.#ended) return;
-    const observed = this.#ports.observe(this.#pod.metadata.uid);
-    await this.#learnMessages(observed);
-    if (this.#ended) return;
+    let observed = this.#ports.observe(this.#pod.metadata.uid);
+    // Reading takes its time: what is decided on has to be as new as what is remembered.
+    while (await this.#learnMessages(observed)) {
+      if (this.#ended) return;
+      observed = this.#ports.observe(this.#pod.metadata.uid);
+    }
     // A hook before the stop of a container that has ended meanwhile has nothing to wait for.
     const live = new Set(observed.containers.filter(isLive).map(({ id }) => id));
     this.#abort((action) => action.kind === 'run-pre-stop' && !live.has(action.containerId));
@@ -203,6 +210,7 @@ export class PodWorker {
       this.#onFinished();
       return;
     }
+    this.#forgetUnwanted(plan);
     for (const action of plan.actions) this.#start(action, observed);
     this.#cancelTimer?.();
     if (plan.wakeAt !== undefined) this.#wakeIn(plan.wakeAt - view.now);
@@ -222,19 +230,35 @@ export class PodWorker {
     };
   }
 
-  async #learnMessages(observed: ObservedPod): Promise<void> {
+  /** Answers whether there was anything to read. */
+  async #learnMessages(observed: ObservedPod): Promise<boolean> {
     const unread = observed.containers.filter(
       ({ id, state }) => state === 'Exited' && !(id in this.#messages),
     );
-    if (unread.length === 0) return;
+    if (unread.length === 0) return false;
     const ids = unread.map(({ id }) => id);
-    const read = await this.#ports.readMessages(this.#pod, ids);
+    let read: Readonly<Record<string, string>> = {};
+    try {
+      read = await this.#ports.readMessages(this.#pod, ids);
+    } catch (error) {
+      // A pod is not held up by last words that cannot be read.
+      this.#ports.logger.error('Reading termination messages failed', error, { pod: podKey(this.#pod) });
+    }
     const known = new Set(observed.containers.map(({ id }) => id));
     const kept = Object.entries(this.#messages).filter(([id]) => known.has(id));
     this.#messages = {
       ...Object.fromEntries(kept),
       ...Object.fromEntries(ids.map((id) => [id, read[id] ?? ''])),
     };
+    return true;
+  }
+
+  /** What is no longer wanted has had its effect; wanting it again later is a new need. */
+  #forgetUnwanted({ wanted }: Plan): void {
+    this.#memory = forgetUnwanted(this.#memory, wanted);
+    for (const [key, action] of this.#lastSuccess) {
+      if (!wanted.has(failureKey(action))) this.#lastSuccess.delete(key);
+    }
   }
 
   #report(view: PodView, plan: Plan): void {
@@ -280,21 +304,32 @@ export class PodWorker {
         cancelSlow();
         this.#inFlight.delete(key);
         if (this.#ended) return;
-        this.#learn(action, outcome);
+        if (this.#counts(action, outcome, context)) this.#learn(action, outcome);
         logger.v(4, 'Acted for pod', { pod, action: kind, ok: outcome.ok, ms: clock.now() - startedAt });
         this.wake();
       });
   }
 
+  /** Whether the outcome still says something about what is wanted now. */
+  #counts(action: Action, outcome: Outcome, { pod, memory, signal }: ActionContext): boolean {
+    // What the worker itself cut off has not failed: the next try need not wait.
+    if (!outcome.ok && signal.aborted) return false;
+    // The record may hold what has been overtaken meanwhile, and has to be written again.
+    return action.kind !== 'write-record' || (pod === this.#pod && memory.terminal === this.#memory.terminal);
+  }
+
   #learn(action: Action, outcome: Outcome): void {
     const key = actionKey(action);
-    const signature = JSON.stringify(action);
-    const repeated = outcome.ok && this.#lastSuccess.get(key) === signature;
-    if (outcome.ok) this.#lastSuccess.set(key, signature);
-    const taken: Outcome = repeated
-      ? { ok: false, reason: 'NoEffect', message: `${action.kind} has succeeded twice without any effect` }
-      : outcome;
-    this.#memory = remember(this.#memory, action, taken, this.#ports.clock.now());
+    const now = this.#ports.clock.now();
+    const before = this.#memory;
+    this.#memory = remember(before, action, outcome, now);
+    if (!outcome.ok) return;
+    if (isDeepStrictEqual(this.#lastSuccess.get(key), action)) {
+      const message = `${action.kind} has succeeded twice without any effect`;
+      const { failures } = remember(before, action, { ok: false, reason: 'NoEffect', message }, now);
+      this.#memory = { ...this.#memory, failures };
+    }
+    this.#lastSuccess.set(key, action);
   }
 
   #wakeIn(ms: number): void {

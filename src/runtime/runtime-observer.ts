@@ -59,6 +59,10 @@ export class RuntimeObserver {
   readonly #relists = new SingleFlight<void>();
   /** Details are asked for a few at a time: a runtime answers no faster when it is flooded. */
   readonly #details = new Limiter(8);
+  /** Questions that are on their way, by when they were asked, oldest first. */
+  readonly #asking = new Set<number>();
+  /** When ids were found gone, as long as an older answer may still come and tell of them. */
+  readonly #gone = new Map<string, number>();
   #sequence = 0;
   #lastRelist: number | undefined;
   #wakeRelist: (() => void) | undefined;
@@ -90,7 +94,8 @@ export class RuntimeObserver {
       sandboxes: [...this.#of(uid, this.#sandboxes)].sort((a, b) => b.createdAt - a.createdAt),
       containers: [...this.#of(uid, this.#containers)].sort((a, b) => b.createdAt - a.createdAt),
     };
-    this.#snapshots.set(uid, snapshot);
+    // Of a pod the runtime has nothing of, nothing is kept either.
+    if (this.#idsOfPod.has(uid)) this.#snapshots.set(uid, snapshot);
     return snapshot;
   }
 
@@ -115,7 +120,7 @@ export class RuntimeObserver {
     options: { sandboxId?: string; signal?: AbortSignal } = {},
   ): Promise<void> {
     const { signal } = options;
-    const askedAt = ++this.#sequence;
+    const askedAt = this.#ask();
     try {
       const { status } = await this.#options.runtime.containerStatus(
         { containerId: id, verbose: false },
@@ -126,15 +131,15 @@ export class RuntimeObserver {
       const sandboxId =
         options.sandboxId ?? this.#containers.get(id)?.value.sandboxId ?? (await this.#sandboxOf(id, signal));
       if (sandboxId === undefined) return;
+      const news = { podUid, value: observeContainer(status, sandboxId), learnedAt: askedAt };
+      if (!this.#isNews(this.#containers, id, news)) return;
       this.#learnName(podUid, status.labels);
-      this.#learn(this.#containers, id, {
-        podUid,
-        value: observeContainer(status, sandboxId),
-        learnedAt: askedAt,
-      });
+      this.#learn(this.#containers, id, news);
     } catch (error) {
       if (!isNotFound(error)) throw error;
       this.#forget(this.#containers, id);
+    } finally {
+      this.#answered(askedAt);
     }
   }
 
@@ -155,6 +160,21 @@ export class RuntimeObserver {
     this.#forget(this.#containers, id);
   }
 
+  #ask(): number {
+    const askedAt = ++this.#sequence;
+    this.#asking.add(askedAt);
+    return askedAt;
+  }
+
+  #answered(askedAt: number): void {
+    this.#asking.delete(askedAt);
+    const [oldest = Number.POSITIVE_INFINITY] = this.#asking;
+    for (const [id, goneAt] of this.#gone) {
+      if (goneAt > oldest) return;
+      this.#gone.delete(id);
+    }
+  }
+
   /** The status of a container does not tell its sandbox; the list does. */
   async #sandboxOf(containerId: string, signal?: AbortSignal): Promise<string | undefined> {
     const filter = { id: containerId, podSandboxId: '', state: undefined, labelSelector: {} };
@@ -163,7 +183,7 @@ export class RuntimeObserver {
   }
 
   async refreshSandbox(id: string, signal?: AbortSignal): Promise<void> {
-    const askedAt = ++this.#sequence;
+    const askedAt = this.#ask();
     try {
       const { status } = await this.#options.runtime.podSandboxStatus(
         { podSandboxId: id, verbose: false },
@@ -171,11 +191,15 @@ export class RuntimeObserver {
       );
       const podUid = status?.labels[runtimeLabels.podUid];
       if (!status || !podUid) return;
+      const news = { podUid, value: observeSandbox(status), learnedAt: askedAt };
+      if (!this.#isNews(this.#sandboxes, id, news)) return;
       this.#learnName(podUid, status.labels, status.annotations);
-      this.#learn(this.#sandboxes, id, { podUid, value: observeSandbox(status), learnedAt: askedAt });
+      this.#learn(this.#sandboxes, id, news);
     } catch (error) {
       if (!isNotFound(error)) throw error;
       this.#forget(this.#sandboxes, id);
+    } finally {
+      this.#answered(askedAt);
     }
   }
 
@@ -292,11 +316,18 @@ export class RuntimeObserver {
     });
   }
 
+  /**
+   * Answers may overtake each other. The one asked for last counts, unless an older one saw more of a life
+   * that only ever goes forward: an end must not be unlearned, least of all that an object is gone.
+   */
+  #isNews<T extends Lived>(known: ReadonlyMap<string, Known<T>>, id: string, news: Known<T>): boolean {
+    if (this.#gone.has(id)) return false;
+    const before = known.get(id);
+    return !before || before.learnedAt <= news.learnedAt || stage(news.value) > stage(before.value);
+  }
+
   #learn<T extends Lived>(known: Map<string, Known<T>>, id: string, news: Known<T>): void {
     const before = known.get(id);
-    // Answers may overtake each other. The one asked for last counts, unless an older one saw more of a
-    // life that only ever goes forward: an end must not be unlearned.
-    if (before && before.learnedAt > news.learnedAt && stage(news.value) <= stage(before.value)) return;
     known.set(id, news);
     let ids = this.#idsOfPod.get(news.podUid);
     if (!ids) this.#idsOfPod.set(news.podUid, (ids = new Set()));
@@ -307,7 +338,9 @@ export class RuntimeObserver {
   /** Ids are never used twice: what the runtime denies is gone; what a list lacks may be newer than it. */
   #forget<T>(known: Map<string, Known<T>>, id: string, askedAt = Number.POSITIVE_INFINITY): void {
     const before = known.get(id);
-    if (!before || before.learnedAt > askedAt) return;
+    if (before && before.learnedAt > askedAt) return;
+    if (this.#asking.size > 0) this.#gone.set(id, ++this.#sequence);
+    if (!before) return;
     known.delete(id);
     const ids = this.#idsOfPod.get(before.podUid);
     ids?.delete(id);

@@ -5,7 +5,7 @@ import type { ContainerPlace } from '../../kubernetes/init-containers.ts';
 import type { Pod } from '../../kubernetes/types.ts';
 import type { ContainerRuntime } from '../../runtime/container-runtime.ts';
 import type { ContainerConfig, PodSandboxConfig } from '../../runtime/generated/cri.ts';
-import type { ObservedContainer, ObservedSandbox } from '../../runtime/observed-pod.ts';
+import type { ObservedContainer, ObservedPod, ObservedSandbox } from '../../runtime/observed-pod.ts';
 import type { EventRecorder } from '../../telemetry/events.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { PodRecord } from '../pod-records.ts';
@@ -44,6 +44,7 @@ export interface PodServices {
 
 /** What is known of the runtime; executors tell it what they did. */
 export interface RuntimeKnowledge {
+  pod(uid: string): ObservedPod;
   refreshContainer(id: string, options?: { sandboxId?: string; signal?: AbortSignal }): Promise<void>;
   refreshSandbox(id: string, signal?: AbortSignal): Promise<void>;
   refreshPod(uid: string, signal?: AbortSignal): Promise<void>;
