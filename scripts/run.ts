@@ -24,8 +24,8 @@ const paths = {
   containerd: join(home, 'containerd'),
   containerdState: join(state, 'containerd'),
   agentRoot: join(home, 'kubelet'),
-  /** As podLogsDir in examples/kubelet-config.yaml. */
-  podLogs: join(home, 'logs'),
+  /** Holds podLogsDir of examples/kubelet-config.yaml. */
+  logs: join(home, 'log'),
   agentLog: join(home, 'agent.log'),
   agentPid: join(state, 'agent.json'),
   runLock: join(state, 'run.json'),
@@ -154,7 +154,7 @@ async function tellWhereToLook(
   }
   rows.push(
     ['manifests', `${flagValue(flags, 'pod-manifest-path') ?? 'see --config'}   (change one and watch)`],
-    ['logs', `${paths.agentLog} (agent), ${paths.podLogs} (pods)`],
+    ['logs', `${paths.agentLog} (agent), ${paths.logs}/pods`],
     ['runtime', `ctr --address ${endpoint.replace('unix://', '')} --namespace k8s.io containers list`],
   );
   console.log();
@@ -195,7 +195,7 @@ async function removeEverything(): Promise<void> {
   await removeOwnCgroup(cgroup);
   await unmountBelow(home);
   await unmountBelow(state);
-  for (const path of [paths.agentRoot, paths.podLogs, state]) rmSync(path, { recursive: true, force: true });
+  for (const path of [paths.agentRoot, paths.logs, state]) rmSync(path, { recursive: true, force: true });
 }
 
 /** Resolves to the exit code. */
@@ -220,6 +220,7 @@ async function run(options: RunOptions, stop: AbortSignal): Promise<number> {
     stop.throwIfAborted();
     await importDemoImages({ endpoint, directory: paths.containerd, snapshotter: containerd.snapshotter });
     createOwnCgroup(cgroup);
+    if (!containerd.adopted) rmSync(paths.agentLog, { force: true });
     const flags = await agentFlags(endpoint, options.kubeletFlags);
     stop.throwIfAborted();
     ending = { endpoint, flags };
