@@ -38,7 +38,11 @@ export interface ObservedContainer {
   /** Absolute path of the CRI log file. */
   readonly logPath?: string;
   /** Linux user the process runs as, where the runtime tells. */
-  readonly user?: { readonly uid: number; readonly gid: number; readonly supplementalGroups: readonly number[] };
+  readonly user?: {
+    readonly uid: number;
+    readonly gid: number;
+    readonly supplementalGroups: readonly number[];
+  };
 }
 
 export interface ObservedPod {
