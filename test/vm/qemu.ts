@@ -88,6 +88,7 @@ async function attempt(
   const bootLimit = setTimeout(() => resolve('not booted'), kvmBootLimitMs);
   if (accelerator === 'tcg') clearTimeout(bootLimit);
   let bootMs = 0;
+  let exitCode: number | undefined;
   let output: Socket | undefined;
   outputServer.on('connection', (socket) => (output = socket));
   resultServer.on('connection', (socket) => {
@@ -96,12 +97,12 @@ async function attempt(
         clearTimeout(bootLimit);
         bootMs = elapsed();
       }
-      const exitCode = /^exit (\d+)$/.exec(line)?.[1];
-      if (exitCode === undefined) return;
+      const code = /^exit (\d+)$/.exec(line)?.[1];
+      if (code === undefined) return;
+      exitCode = Number(code);
+      const result = { exitCode, accelerator, bootMs, totalMs: elapsed() };
       // Output and result are two channels: what is left of the first is read until the emulator's end closes it.
-      output?.on('close', () =>
-        resolve({ exitCode: Number(exitCode), accelerator, bootMs, totalMs: elapsed() }),
-      );
+      output?.on('close', () => resolve(result));
       emulator?.kill('SIGKILL');
     });
   });
@@ -118,7 +119,9 @@ async function attempt(
     });
     emulator.on('error', (cause) => fail(`The emulator did not start: ${cause.message}`, cause));
     emulator.on('exit', (code, signal) => {
-      if (signal !== 'SIGKILL') fail(`The virtual machine ended before its command did (${code}).`);
+      if (exitCode !== undefined) return;
+      if (accelerator === 'kvm' && bootMs === 0) resolve('not booted');
+      else fail(`The virtual machine ended before its command did (${signal ?? code}).`);
     });
     return await promise;
   } finally {
