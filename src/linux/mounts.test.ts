@@ -101,12 +101,17 @@ describe('mounting', () => {
   });
 
   it('makes a directory share its mounts once, and leaves it alone where they are shared already', async () => {
-    const root = join(base, 'root');
+    // Machines differ in whether their root is shared, so the test brings a private mount of its own.
+    const around = join(base, 'around');
+    await mkdir(around);
+    await mountTmpfs(around, []);
+    execFileSync('mount', ['--make-private', around]);
+    const root = join(around, 'root');
     await mkdir(join(root, 'pods'), { recursive: true });
     assert.equal(await makeSharedMount(root), true);
     assert.equal(await makeSharedMount(root), false);
     assert.equal(await makeSharedMount(join(root, 'pods')), false);
-    const mounts = await mountsAtOrBelow(base);
+    const mounts = await mountsAtOrBelow(root);
     assert.deepEqual(
       mounts.map(({ mountPoint }) => mountPoint),
       [root],
