@@ -1,0 +1,45 @@
+/** Admission by what kind of node this is: its name, its system, what its runtime and gates can do. */
+import { isPodLevelResource } from '../../kubernetes/pod-resources.ts';
+import type { AdmissionHandler } from './admission.ts';
+
+const os = 'linux';
+const osLabel = 'kubernetes.io/os';
+
+export const refuseOs: AdmissionHandler = ({ metadata, spec }) => {
+  if ((metadata.labels?.[osLabel] ?? os) !== os) {
+    return {
+      reason: 'PodOSSelectorNodeLabelDoesNotMatch',
+      message: `Failed to admit pod as the \`${osLabel}\` label doesn't match node label`,
+    };
+  }
+  if ((spec.os?.name ?? os) === os) return undefined;
+  return {
+    reason: 'PodOSNotSupported',
+    message: "Failed to admit pod as the OS field doesn't match node OS",
+  };
+};
+
+export const refuseGroupsPolicy: AdmissionHandler = ({ spec }, { node }) => {
+  if (node.strictGroups || spec.securityContext?.supplementalGroupsPolicy !== 'Strict') return undefined;
+  return {
+    reason: 'SupplementalGroupsPolicyNotSupported',
+    message: 'SupplementalGroupsPolicy=Strict is not supported in this node',
+  };
+};
+
+export const refuseNodeName: AdmissionHandler = ({ spec }, { node }) => {
+  if (!spec.nodeName || spec.nodeName === node.name) return undefined;
+  return {
+    reason: 'NodeName',
+    message: "Predicate NodeName failed: node(s) didn't match the requested node name",
+  };
+};
+
+export const refusePodLevelResources: AdmissionHandler = ({ spec }, { node }) => {
+  const names = Object.keys({ ...spec.resources?.requests, ...spec.resources?.limits });
+  if (node.podLevelResources || !names.some(isPodLevelResource)) return undefined;
+  return {
+    reason: 'PodLevelResourcesNotSupported',
+    message: 'PodLevelResources feature gate is disabled',
+  };
+};

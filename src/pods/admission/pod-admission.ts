@@ -1,0 +1,45 @@
+/** Asks admission for a pod and tells the operator when it is refused. */
+import { podKey } from '../../kubernetes/pod-identity.ts';
+import type { Pod } from '../../kubernetes/types.ts';
+import { type EventRecorder, podEventObject } from '../../telemetry/events.ts';
+import type { Logger } from '../../telemetry/logger.ts';
+import type { Counter, Metrics } from '../../telemetry/metrics.ts';
+import type { TerminalVerdict } from '../pod-view.ts';
+import type { AdmittingNode } from './admission.ts';
+import { admitPod } from './admit-pod.ts';
+
+export interface PodAdmissionOptions {
+  readonly node: AdmittingNode;
+  readonly events: EventRecorder;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+}
+
+export class PodAdmission {
+  readonly #options: PodAdmissionOptions;
+  readonly #rejections: Counter;
+
+  constructor(options: PodAdmissionOptions) {
+    this.#options = options;
+    this.#rejections = options.metrics.counter({
+      name: 'kubelet_admission_rejections_total',
+      help: 'Cumulative number of pods rejected at admission, by reason.',
+      labels: ['reason'],
+    });
+  }
+
+  /**
+   * The end of a pod that may not run beside `others`; `undefined` for one that may. Asked once in a pod's
+   * life: the answer is a part of its record.
+   */
+  refuse(pod: Pod, others: readonly Pod[]): TerminalVerdict | undefined {
+    const { node, events, logger } = this.#options;
+    const admission = admitPod(pod, { node, others });
+    if (admission.admitted) return undefined;
+    const { reason, message } = admission;
+    logger.warn('Pod is rejected', { pod: podKey(pod), podUID: pod.metadata.uid, reason, message });
+    events.event(podEventObject(pod), 'Warning', reason, message);
+    this.#rejections.inc({ reason });
+    return { phase: 'Failed', reason, message: `Pod was rejected: ${message}` };
+  }
+}

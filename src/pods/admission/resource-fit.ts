@@ -1,0 +1,60 @@
+/**
+ * Admission by resources: what the pod asks for and what the others have asked for must fit into what the
+ * node gives to pods. Figures in messages are milli-CPUs, bytes and pieces.
+ */
+import { podRequests, type ResourceAmounts } from '../../kubernetes/pod-resources.ts';
+import { quantityMilliValue, quantityValue } from '../../kubernetes/quantity.ts';
+import type { AdmissionHandler } from './admission.ts';
+
+/** Checked in this order, before everything else that has a name. */
+const basic = ['cpu', 'memory', 'ephemeral-storage'];
+
+export const refuseResources: AdmissionHandler = ({ spec }, { node, others }) => {
+  const { allocatable } = node;
+  const podsCapacity = amountOf(allocatable, 'pods');
+  if (others.length + 1 > podsCapacity) {
+    return outOf({ name: 'pods', requested: 1, used: others.length, capacity: podsCapacity });
+  }
+  const wanted = podRequests(spec);
+  const names = [...basic, ...[...wanted.keys()].filter(isScalar).sort()].filter((name) => {
+    return amountOf(wanted, name) > 0 && isCounted(allocatable, name);
+  });
+  if (names.length === 0) return undefined;
+  const taken = others.map((other) => podRequests(other.spec));
+  for (const name of names) {
+    const requested = amountOf(wanted, name);
+    const used = taken.reduce((sum, amounts) => sum + amountOf(amounts, name), 0);
+    const capacity = amountOf(allocatable, name);
+    if (used + requested > capacity) return outOf({ name, requested, used, capacity });
+  }
+  return undefined;
+};
+
+function outOf(figures: { name: string; requested: number; used: number; capacity: number }) {
+  const { name, requested, used, capacity } = figures;
+  return {
+    reason: `OutOf${name}`,
+    message: `Node didn't have enough resource: ${name}, requested: ${requested}, used: ${used}, capacity: ${capacity}`,
+  };
+}
+
+/** Huge pages the node has none of are missing; extended resources nobody offers are somebody else's matter. */
+function isCounted(allocatable: ResourceAmounts, name: string): boolean {
+  if (allocatable.has(name)) return true;
+  return !isExtended(name) && name !== 'ephemeral-storage';
+}
+
+/** A resource with a vendor's name, as device plugins have them. */
+function isExtended(name: string): boolean {
+  return name.includes('/') && !name.includes('kubernetes.io/') && !name.startsWith('requests.');
+}
+
+function isScalar(name: string): boolean {
+  return name.includes('/') || name.startsWith('hugepages-') || name.startsWith('attachable-volumes-');
+}
+
+function amountOf(amounts: ResourceAmounts, name: string): number {
+  const amount = amounts.get(name);
+  if (!amount) return 0;
+  return name === 'cpu' ? quantityMilliValue(amount) : quantityValue(amount);
+}
