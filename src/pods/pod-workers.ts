@@ -6,8 +6,10 @@
 import { isStaticPod, podKey } from '../kubernetes/pod-identity.ts';
 import type { Pod } from '../kubernetes/types.ts';
 import type { Logger } from '../telemetry/logger.ts';
+import { isLive } from './instances.ts';
 import type { PodRecord } from './pod-records.ts';
 import { fullNameOf, podVersion } from './pod-version.ts';
+import type { TerminalVerdict } from './pod-view.ts';
 import { PodWorker, type PodWorkerPorts } from './pod-worker.ts';
 
 export interface PodWorkersOptions {
@@ -19,6 +21,11 @@ export interface PodWorkersOptions {
   readonly leftovers: () => Iterable<Pod>;
   /** Called when nothing is left of a pod. */
   readonly onGone: (pod: Pod) => void;
+  /**
+   * Asked once for each pod the node has never run: the end of a pod that may not run beside `others`, which
+   * hold resources of the node; `undefined` for one that may. Without it every pod may.
+   */
+  readonly refuse?: (pod: Pod, others: readonly Pod[]) => TerminalVerdict | undefined;
 }
 
 export class PodWorkers {
@@ -53,6 +60,9 @@ export class PodWorkers {
     for (const worker of this.#workers.values()) {
       if (!pods.has(worker.pod.metadata.uid)) this.#end(worker);
     }
+    // What runs already keeps its place; newcomers have to fit in beside it.
+    const isKnown = (pod: Pod) => this.#isAdopted(pod.metadata.uid);
+    for (const pod of [...pods.values()].filter(isKnown)) this.#want(pod);
     for (const pod of pods.values()) this.#want(pod);
     this.endLeftovers();
   }
@@ -103,9 +113,44 @@ export class PodWorkers {
   #startWanted(pod: Pod): void {
     const record = this.#records.get(pod.metadata.uid);
     const changed = record !== undefined && podVersion(record.pod) !== podVersion(pod);
-    const worker = this.#start(changed ? record.pod : pod);
+    const refused = this.#isAdopted(pod.metadata.uid)
+      ? undefined
+      : this.#options.refuse?.(pod, this.#occupants(pod));
+    const worker = this.#start(changed ? record.pod : pod, refused);
     if (changed) this.#want(pod);
     else worker.wake();
+  }
+
+  /** True for a pod that this agent or an earlier one has decided about. */
+  #isAdopted(uid: string): boolean {
+    if (this.#records.has(uid) || this.#workers.has(uid)) return true;
+    const { sandboxes, containers } = this.#options.ports.observe(uid);
+    return sandboxes.length + containers.length > 0;
+  }
+
+  /**
+   * The pods that hold what the node has to give, beside `newcomer`. Those that left their source are on
+   * their way out; those of a source that has not spoken yet may still be wanted.
+   */
+  #occupants(newcomer: Pod): Pod[] {
+    const { uid } = newcomer.metadata;
+    const pods = new Map<string, Pod>();
+    for (const worker of this.#workers.values()) {
+      const other = worker.pod.metadata.uid;
+      if (other !== uid && this.#desired.has(other) && this.#occupies(worker)) pods.set(other, worker.pod);
+    }
+    if (this.#ready) return [...pods.values()];
+    for (const { pod, terminal } of this.#records.values()) {
+      const other = pod.metadata.uid;
+      if (other !== uid && !terminal && !this.#workers.has(other)) pods.set(other, pod);
+    }
+    return [...pods.values()];
+  }
+
+  /** A pod that has come to its end or is to end holds what it has until its last process is gone. */
+  #occupies({ pod, memory, intent }: PodWorker): boolean {
+    if (memory.terminal === undefined && intent.kind === 'run') return true;
+    return this.#options.ports.observe(pod.metadata.uid).containers.some(isLive);
   }
 
   #nameTaken(pod: Pod): boolean {
@@ -126,12 +171,13 @@ export class PodWorkers {
     return false;
   }
 
-  #start(pod: Pod): PodWorker {
+  #start(pod: Pod, refused?: TerminalVerdict): PodWorker {
     const { uid } = pod.metadata;
     const record = this.#records.get(uid);
     const worker = new PodWorker({
       pod,
       ports: this.#options.ports,
+      ...(refused && { remembered: { terminal: refused } }),
       ...(record && {
         remembered: {
           startTime: record.startTime,

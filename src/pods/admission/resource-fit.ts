@@ -4,6 +4,7 @@
  */
 import { podRequests, type ResourceAmounts } from '../../kubernetes/pod-resources.ts';
 import { quantityMilliValue, quantityValue } from '../../kubernetes/quantity.ts';
+import type { PodSpec } from '../../kubernetes/types.ts';
 import type { AdmissionHandler } from './admission.ts';
 
 /** Checked in this order, before everything else that has a name. */
@@ -15,12 +16,12 @@ export const refuseResources: AdmissionHandler = ({ spec }, { node, others }) =>
   if (others.length + 1 > podsCapacity) {
     return outOf({ name: 'pods', requested: 1, used: others.length, capacity: podsCapacity });
   }
-  const wanted = podRequests(spec);
+  const wanted = requestsOf(spec);
   const names = [...basic, ...[...wanted.keys()].filter(isScalar).sort()].filter((name) => {
     return amountOf(wanted, name) > 0 && isCounted(allocatable, name);
   });
   if (names.length === 0) return undefined;
-  const taken = others.map((other) => podRequests(other.spec));
+  const taken = others.map((other) => requestsOf(other.spec));
   for (const name of names) {
     const requested = amountOf(wanted, name);
     const used = taken.reduce((sum, amounts) => sum + amountOf(amounts, name), 0);
@@ -29,6 +30,15 @@ export const refuseResources: AdmissionHandler = ({ spec }, { node, others }) =>
   }
   return undefined;
 };
+
+/** Every pod is asked about again for each newcomer; its spec never changes. */
+const requests = new WeakMap<PodSpec, ResourceAmounts>();
+
+function requestsOf(spec: PodSpec): ResourceAmounts {
+  let amounts = requests.get(spec);
+  if (!amounts) requests.set(spec, (amounts = podRequests(spec)));
+  return amounts;
+}
 
 function outOf(figures: { name: string; requested: number; used: number; capacity: number }) {
   const { name, requested, used, capacity } = figures;
