@@ -5,9 +5,16 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { findProgram } from './command.ts';
 import { pauseProgram } from './pause-program.ts';
 import { isStaticProgram } from './static-busybox.ts';
 import { readProcess, readProcesses } from './teardown.ts';
+
+function program(name: string): string {
+  const file = findProgram(name);
+  assert.ok(file !== undefined, `${name} is part of util-linux`);
+  return file;
+}
 
 function withProgram<T>(use: (file: string) => Promise<T>): Promise<T> {
   const directory = mkdtempSync(join(tmpdir(), 'kubelet-ts-pause-'));
@@ -53,7 +60,7 @@ test('as the first process of a pid namespace it reaps what is orphaned there', 
   await withProgram(async (file) => {
     // The shell becomes the pause program, with two children that it never waited for.
     const script = `sleep 0 & sleep 0 & exec ${file}`;
-    const child = spawn('unshare', ['--pid', '--fork', '--kill-child', 'sh', '-c', script], {
+    const child = spawn(program('unshare'), ['--pid', '--fork', '--kill-child', 'sh', '-c', script], {
       stdio: 'ignore',
     });
     await once(child, 'spawn');
@@ -64,7 +71,14 @@ test('as the first process of a pid namespace it reaps what is orphaned there', 
       return pause !== undefined && waitsForSignals(pause);
     });
     // A grandchild from outside: entered into the namespace, orphaned, ended.
-    const enter = spawn('nsenter', ['--target', String(pause), '--pid', 'sh', '-c', 'sleep 0.05 & exit 0']);
+    const enter = spawn(program('nsenter'), [
+      '--target',
+      String(pause),
+      '--pid',
+      'sh',
+      '-c',
+      'sleep 0.05 & exit 0',
+    ]);
     await once(enter, 'exit');
     const children = (): string[] =>
       readFileSync(`/proc/${pause}/task/${pause}/children`, 'utf8')

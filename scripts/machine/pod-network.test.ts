@@ -23,12 +23,11 @@ test('a directory always gets the same network, another directory another one', 
 });
 
 test('the network lies in the pool, fits an interface name, and avoids what is routed', () => {
-  const range = fc.tuple(fc.nat(255), fc.nat(255), fc.integer({ min: 9, max: 32 }));
+  // Seven ranges of at most sixteen /16 each cannot cover the pool's 123.
+  const range = fc.tuple(fc.nat(255), fc.nat(255), fc.integer({ min: 12, max: 32 }));
   fc.assert(
-    fc.property(fc.string(), fc.array(range, { maxLength: 8 }), (directory, routes) => {
+    fc.property(fc.string(), fc.array(range, { maxLength: 7 }), (directory, routes) => {
       const taken = routes.map(([second, third, bits]) => parseRange(`10.${second}.${third}.0/${bits}`));
-      const free = taken.every(({ first, last }) => last - first < 2 ** 22);
-      fc.pre(free);
       const chosen = choosePodNetwork(directory, taken);
       const { first, last } = parseRange(chosen.subnet);
       assert.ok(chosen.bridge.length <= 15);
