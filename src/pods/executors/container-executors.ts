@@ -51,10 +51,17 @@ export const createContainer: Executor<'create-container'> = async (action, cont
 
 export const startContainer: Executor<'start-container'> = async (action, context, services) => {
   const { pod, observed, signal } = context;
-  const { runtime, observer, calls, files } = services;
+  const { runtime, observer, calls, files, logger } = services;
   const place = findContainer(pod.spec, action.container);
   const attempt = observed.containers.find(({ id }) => id === action.containerId)?.attempt ?? 0;
   if (!place) return failed('InternalError', `container ${action.container} has lost its place`);
+  // Linked first: were the agent killed after the start, nobody would ever link it.
+  await files.linkLog(pod, action.container, action.containerId, attempt).catch((error: unknown) => {
+    logger.error('Linking the log of a container failed; log collectors will not find it', error, {
+      podUID: pod.metadata.uid,
+      containerName: action.container,
+    });
+  });
   try {
     await calls
       .run(() => runtime.startContainer({ containerId: action.containerId }, { signal }), {
@@ -68,10 +75,7 @@ export const startContainer: Executor<'start-container'> = async (action, contex
         if (now?.state !== 'Running') throw error;
       });
     services.events.event(podEventObject(pod, place.fieldPath), 'Normal', 'Started', 'Container started');
-    await Promise.all([
-      observer.refreshContainer(action.containerId, { signal }),
-      files.linkLog(pod, action.container, action.containerId, attempt),
-    ]);
+    await observer.refreshContainer(action.containerId, { signal });
     if (!place.container.lifecycle?.postStart) return { ok: true };
     return await runPostStart({ place, containerId: action.containerId, context, services });
   } catch (error) {

@@ -1,0 +1,299 @@
+/**
+ * The whole loop of the agent in one process: workers, executors, observer, records, directories, volumes
+ * and image puller are the real ones; the runtime is the fake one, time stands still until a test moves
+ * it, and cgroups are left out.
+ */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { isOurs, podFromRuntime, rootAnnotation } from '../../src/agent/ownership.ts';
+import { Limiter } from '../../src/concurrency/limiter.ts';
+import type { Pod, PodStatus } from '../../src/kubernetes/types.ts';
+import { announcements } from '../../src/pods/announcements.ts';
+import { PodDirectories } from '../../src/pods/environment/pod-directories.ts';
+import { executeWith, type StepHook } from '../../src/pods/executors/executors.ts';
+import type { PodServices } from '../../src/pods/executors/pod-services.ts';
+import { NodePodConfigs } from '../../src/pods/pod-configs.ts';
+import { PodRecords } from '../../src/pods/pod-records.ts';
+import type { PodReport, PodWorkerPorts } from '../../src/pods/pod-worker.ts';
+import { PodWorkers } from '../../src/pods/pod-workers.ts';
+import { ImagePuller } from '../../src/runtime/images/image-puller.ts';
+import { RuntimeObserver } from '../../src/runtime/runtime-observer.ts';
+import type { EventRecorder } from '../../src/telemetry/events.ts';
+import { type Logger, silentLogger } from '../../src/telemetry/logger.ts';
+import { PodVolumes } from '../../src/volumes/pod-volumes.ts';
+import { createVolumeKinds } from '../../src/volumes/volume-kinds.ts';
+import { Outside } from './outside.ts';
+import { quiet, until } from './turns.ts';
+import type { World } from './world.ts';
+
+export interface LoopOptions {
+  readonly world: World;
+  readonly pods?: readonly Pod[];
+  /** False while a source has not told everything yet; true by default. */
+  readonly ready?: boolean;
+  readonly outside?: Outside;
+  readonly onStep?: StepHook;
+  readonly sources?: readonly string[];
+  /** Another agent on the same runtime has another root directory. */
+  readonly root?: string;
+  readonly networkNotReady?: () => string | undefined;
+  readonly readMessages?: PodWorkerPorts['readMessages'];
+  readonly maxRestartBackoffMs?: number;
+  /** Replaces parts of what the executors work with. */
+  readonly services?: (services: PodServices) => Partial<PodServices>;
+}
+
+export interface TestLoop {
+  readonly workers: PodWorkers;
+  readonly observer: RuntimeObserver;
+  readonly records: PodRecords;
+  readonly directories: PodDirectories;
+  /** `reason: message` of every event, in order. */
+  readonly events: string[];
+  readonly errors: string[];
+  readonly reports: PodReport[];
+  /** Pods that nothing is left of, by name, in order. */
+  readonly gone: string[];
+  want(pods: readonly Pod[], ready?: boolean): void;
+  status(pod: Pod): PodStatus | undefined;
+  /** Waits, without moving time, until the pod is as `accept` says. */
+  untilStatus(pod: Pod, what: string, accept: (status: PodStatus) => boolean): Promise<PodStatus>;
+  untilRunning(...pods: readonly Pod[]): Promise<void>;
+  untilGone(...pods: readonly Pod[]): Promise<void>;
+  quiet(): Promise<void>;
+  /** Lets go of everything in order, as at a normal stop of the agent. */
+  stop(): Promise<void>;
+  /** Drops dead: nothing gets out of it any more. */
+  kill(): void;
+}
+
+export async function startLoop(options: LoopOptions): Promise<TestLoop> {
+  const { world, outside = new Outside() } = options;
+  const { clock } = world;
+  const root = options.root ?? world.root;
+  const runtime = outside.guard('', world.runtime);
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const errors: string[] = [];
+  const logger: Logger = {
+    ...silentLogger,
+    error: (message, error) => errors.push(`${message}: ${String(error)}`),
+    with: () => logger,
+  };
+  const events: string[] = [];
+  const recorder: EventRecorder = {
+    event: (_object, _type, reason, message) => events.push(`${reason}: ${message}`),
+  };
+
+  let workers: PodWorkers | undefined;
+  const observer = new RuntimeObserver({
+    runtime,
+    events: {
+      name: 'fake',
+      run: (listener, end) =>
+        world.runtime.events().run((event) => {
+          if (outside.isOpen) listener(event);
+        }, end),
+    },
+    clock,
+    logger,
+    onChange: (uid) => {
+      if (workers?.get(uid)) workers.wake(uid);
+      else workers?.endLeftovers();
+    },
+  });
+  const records = new PodRecords({ rootDirectory: root, clock, logger });
+  const directories = new PodDirectories({
+    rootDirectory: root,
+    podLogsDirectory: path.join(root, 'logs', 'pods'),
+    containerLogsDirectory: path.join(root, 'logs', 'containers'),
+  });
+  const services = buildServices({
+    ...options,
+    outside,
+    root,
+    runtime,
+    observer,
+    records,
+    directories,
+    recorder,
+    logger,
+  });
+
+  const known = await records.readAll();
+  await observer.relist(signal);
+  const reports: PodReport[] = [];
+  const ports: PodWorkerPorts = {
+    clock,
+    logger,
+    runtimeName: 'containerd',
+    hostIps: [],
+    observe: (uid) => observer.pod(uid),
+    health: () => ({}),
+    nodeRules: () => {
+      const networkNotReady = options.networkNotReady?.();
+      return {
+        maxRestartBackoffMs: options.maxRestartBackoffMs ?? 300_000,
+        deadContainersKept: 1,
+        restartAllContainers: false,
+        ...(networkNotReady === undefined ? {} : { networkNotReady }),
+      };
+    },
+    execute: executeWith(services, options.onStep),
+    readMessages: options.readMessages ?? ((pod, ids) => lastWords(directories, observer, pod, ids)),
+    report: (report) => {
+      reports.push(report);
+      for (const { reason, message } of announcements(report)) events.push(`${reason}: ${message}`);
+    },
+  };
+  const owner = { rootDirectory: root, sources: new Set(options.sources ?? ['file', 'http']) };
+  const gone: string[] = [];
+  const running = new PodWorkers({
+    ports,
+    logger,
+    records: known,
+    leftovers: function* () {
+      for (const uid of observer.pods()) {
+        const identity = observer.identity(uid);
+        if (identity && isOurs(identity.annotations, owner))
+          yield podFromRuntime(observer.pod(uid), identity);
+      }
+    },
+    onGone: (pod) => gone.push(pod.metadata.name),
+  });
+  workers = running;
+  const background = observer.run(signal);
+
+  const letGo = () => {
+    running.close();
+    stopping.abort(new Error('the agent stops'));
+  };
+  outside.onClosed(letGo);
+  const loop: TestLoop = {
+    workers: running,
+    observer,
+    records,
+    directories,
+    events,
+    errors,
+    reports,
+    gone,
+    want: (pods, ready = true) =>
+      running.setDesired(new Map(pods.map((pod) => [pod.metadata.uid, pod] as const)), ready),
+    status: (pod) => running.get(pod.metadata.uid)?.status,
+    async untilStatus(pod, what, accept) {
+      const status = () => running.get(pod.metadata.uid)?.status;
+      const tell = () =>
+        JSON.stringify({ status: status(), plan: running.get(pod.metadata.uid)?.plan, errors });
+      await until(
+        () => accept(status() ?? {}),
+        () => `${pod.metadata.name} never was ${what}: ${tell()}`,
+      );
+      return status() ?? {};
+    },
+    async untilRunning(...pods) {
+      const isReady = (status: PodStatus) =>
+        status.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') === true;
+      for (const pod of pods) await loop.untilStatus(pod, 'ready', isReady);
+    },
+    async untilGone(...pods) {
+      for (const { metadata } of pods) {
+        await until(
+          () => !running.get(metadata.uid),
+          () =>
+            `${metadata.name} never went: ${JSON.stringify(running.get(metadata.uid)?.plan)} ${errors.join()}`,
+        );
+      }
+    },
+    quiet: () => quiet(() => outside.crossings.length),
+    async stop() {
+      letGo();
+      await background;
+      await quiet(() => outside.crossings.length);
+    },
+    kill: () => outside.close(),
+  };
+  if (options.pods) loop.want(options.pods, options.ready);
+  return loop;
+}
+
+function buildServices(
+  input: LoopOptions & {
+    outside: Outside;
+    root: string;
+    runtime: World['runtime'];
+    observer: RuntimeObserver;
+    records: PodRecords;
+    directories: PodDirectories;
+    recorder: EventRecorder;
+    logger: Logger;
+  },
+): PodServices {
+  const { world, outside, root, runtime, observer, records, directories, recorder, logger } = input;
+  const { clock } = world;
+  const configs = new NodePodConfigs({
+    nodeName: 'node',
+    nodeAddresses: ['192.0.2.1'],
+    nodeAllocatable: new Map(),
+    dns: { clusterDns: [], clusterDomain: '', nodeIps: ['192.0.2.1'] },
+    resolvConf: undefined,
+    resources: {
+      cgroupVersion: 2,
+      nodeMemoryBytes: 2 ** 33,
+      cpuQuota: { enabled: true, periodUs: 100_000 },
+      hugePageSizes: [],
+      swap: { controllerAvailable: false, behavior: 'NoSwap', totalBytes: 0 },
+      singleProcessOomKill: false,
+    },
+    security: { rootDirectory: root, seccompDefault: false, thermalThrottlePaths: [] },
+    stopSignals: false,
+    recursiveReadOnly: () => false,
+    sandboxAnnotations: { [rootAnnotation]: root },
+    cgroupParentOf: () => '',
+    directories,
+    volumes: outside.guard(
+      'volumes.',
+      new PodVolumes({
+        rootDirectory: root,
+        kinds: createVolumeKinds({ nodeAllocatableMemory: () => 2 ** 30 }),
+      }),
+    ),
+    images: new ImagePuller({ images: runtime, clock }),
+    events: recorder,
+  });
+  const services: PodServices = {
+    runtime,
+    observer,
+    images: configs,
+    configs,
+    volumes: configs,
+    cgroups: outside.guard('cgroups.', { ensurePod: async () => {}, removePod: async () => {} }),
+    files: outside.guard('files.', directories),
+    records: outside.guard('records.', records),
+    calls: new Limiter({ limit: 4, holdMs: 1000, clock }),
+    events: recorder,
+    clock,
+    logger,
+  };
+  return { ...services, ...input.services?.(services) };
+}
+
+async function lastWords(
+  directories: PodDirectories,
+  observer: RuntimeObserver,
+  { metadata: { uid } }: Pod,
+  ids: readonly string[],
+): Promise<Record<string, string>> {
+  const wanted = observer.pod(uid).containers.filter(({ id }) => ids.includes(id));
+  const read = wanted.map(async ({ id, name, attempt }) => {
+    const file = directories.terminationMessageFile(uid, name, attempt);
+    return [id, await readFile(file, 'utf8').catch(() => '')] as const;
+  });
+  return Object.fromEntries(await Promise.all(read));
+}
+
+/** Fails when anything of the loop would still fire. */
+export function assertNoTimers({ clock }: World): void {
+  assert.equal(clock.nextTimer(), undefined, 'a timer is left');
+}
