@@ -104,11 +104,12 @@ export const EFFECTIVE_FIELDS: readonly string[] = [
   'crashLoopBackOff.maxContainerRestartPeriod',
   'memorySwap.swapBehavior',
   'singleProcessOOMKill',
+  'allowedUnsafeSysctls',
+  'userNamespaces.idsPerPod',
 ];
 
 /** Fields that are read and checked, and change nothing yet. */
 export const PENDING_FIELDS: readonly string[] = [
-  'allowedUnsafeSysctls',
   'authentication.anonymous.enabled',
   'authentication.webhook.cacheTTL',
   'authentication.webhook.enabled',
@@ -203,7 +204,6 @@ export const PENDING_FIELDS: readonly string[] = [
   'topologyManagerScope',
   'tracing.endpoint',
   'tracing.samplingRatePerMillion',
-  'userNamespaces.idsPerPod',
   'volumePluginDir',
   'volumeStatsAggPeriod',
 ];

@@ -330,6 +330,8 @@ const breaches: [string, RegExp][] = [
   ['enableSystemLogQuery: true\nenableSystemLogHandler: false', /needs enableSystemLogHandler/],
   ['showHiddenMetricsForVersion: "1.30"', /1\.35/],
   ['allowedUnsafeSysctls: ["a*b"]', /allowedUnsafeSysctls/],
+  ['allowedUnsafeSysctls: ["kernel.panic"]', /allowedUnsafeSysctls.*of what pods have to themselves/],
+  ['allowedUnsafeSysctls: ["kernel.*"]', /allowedUnsafeSysctls/],
   ['syncFrequency: -1s', /syncFrequency: must be longer than 0s/],
   ['maxOpenFiles: 9007199254740993', /too large to be read exactly/],
   ['featureGates: {Nope: true}', /unknown feature gate/],

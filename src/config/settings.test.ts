@@ -45,6 +45,8 @@ test('defaults in numbers', () => {
     dns: { resolvConf: '/etc/resolv.conf', clusterDns: [], clusterDomain: undefined },
     podLogsDirectory: '/var/log/pods',
     seccompDefault: false,
+    allowedUnsafeSysctls: [],
+    userIdsPerPod: 65_536,
     healthz: { address: '127.0.0.1', port: 10248 },
     readOnlyServer: { address: '0.0.0.0', port: 10255 },
     log: { format: 'text', verbosity: 0, vmodule: [] },
@@ -61,6 +63,7 @@ test('what was set', () => {
     '--pod-max-pids=100',
     '--enforce-node-allocatable=none',
     '--resolv-conf=',
+    '--allowed-unsafe-sysctls=kernel.msg*,net.core.somaxconn,kernel.sem',
     '--manifest-url=http://x/pods',
     '--manifest-url-header=a:b',
   );
@@ -71,6 +74,8 @@ test('what was set', () => {
   assert.deepEqual(set.cgroups.kubeReserved, { cpuMilli: 250, memoryBytes: 2 ** 30 });
   assert.deepEqual([set.cgroups.podPidsLimit, set.cgroups.enforcePods], [100, false]);
   assert.equal(set.dns.resolvConf, undefined);
+  assert.deepEqual(set.allowedUnsafeSysctls, ['kernel.msg*', 'net.core.somaxconn', 'kernel.sem']);
+  assert.equal(set.userIdsPerPod, 65_536);
   assert.deepEqual(set.staticPods.urlHeaders, { a: ['b'] });
 });
 

@@ -73,6 +73,10 @@ export interface NodeAgentSettings {
   };
   readonly podLogsDirectory: string;
   readonly seccompDefault: boolean;
+  /** Names, and prefixes that end in `*`, that pods may set beside the safe ones. */
+  readonly allowedUnsafeSysctls: readonly string[];
+  /** How many ids a pod with a user namespace of its own gets; a multiple of 65536. */
+  readonly userIdsPerPod: number;
 
   /** Undefined: switched off. */
   readonly healthz: ListenAddress | undefined;
@@ -121,6 +125,8 @@ export function resolveSettings(loaded: {
     },
     podLogsDirectory: configuration.podLogsDir,
     seccompDefault: configuration.seccompDefault,
+    allowedUnsafeSysctls: configuration.allowedUnsafeSysctls,
+    userIdsPerPod: configuration.userNamespaces?.idsPerPod ?? 65_536,
     healthz: listenAddress(configuration.healthzBindAddress, configuration.healthzPort),
     readOnlyServer: listenAddress(configuration.address, configuration.readOnlyPort),
     log: {

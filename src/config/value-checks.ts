@@ -133,9 +133,11 @@ export const idsPerPod: ValueCheck<number> = {
 };
 
 export const sysctlPatterns: ValueCheck<readonly string[]> = {
-  rule: 'sysctl names or patterns ending in *',
+  rule: 'sysctl names or patterns ending in *, of what pods have to themselves: kernel.shm*, kernel.msg*, kernel.sem, fs.mqueue.*, net.*',
   accepts: (value) =>
-    value.every((item) =>
-      /^[a-z0-9]([-_a-z0-9]*[a-z0-9])?([./][a-z0-9]([-_a-z0-9]*[a-z0-9])?)*([./]\*|\*)?$/.test(item),
+    value.every(
+      (item) =>
+        /^[a-z0-9]([-_a-z0-9]*[a-z0-9])?([./][a-z0-9]([-_a-z0-9]*[a-z0-9])?)*([./]\*|\*)?$/.test(item) &&
+        /^(?:net[./]|fs[./]mqueue[./]|kernel[./](?:shm|msg)|kernel[./]sem\*?$)/.test(item),
     ),
 };

@@ -40,7 +40,7 @@ const forbidden = (sysctl: string, why: string) => ({
 /** The namespace that keeps a parameter apart between pods; `undefined` for the whole kernel's parameters. */
 function namespaceOf(sysctl: string): 'ipc' | 'net' | undefined {
   if (sysctl.startsWith('net.')) return 'net';
-  const isIpc = /^(?:kernel\.(?:shm|msg)|fs\.mqueue\.)/.test(sysctl) || sysctl === 'kernel.sem';
+  const isIpc = /^(?:kernel\.(?:shm|msg|sem)|fs\.mqueue\.)/.test(sysctl);
   return isIpc ? 'ipc' : undefined;
 }
 
