@@ -2,6 +2,11 @@
  * Who a container runs as and what it may do. A container's own settings win over the pod's; what neither
  * says is decided by the image, the node's configuration and the kubelet's defaults, in that order.
  */
+import {
+  type AppArmorProfile,
+  appArmorFault,
+  appArmorProfileOf,
+} from '../../kubernetes/app-armor-profile.ts';
 import type { Container, Pod, PodSpec } from '../../kubernetes/types.ts';
 import {
   type Int64Value,
@@ -91,7 +96,7 @@ export function containerSecurityContext(input: ContainerSecurityInput): LinuxCo
   const fromPod = spec.securityContext;
   const user = own?.runAsUser ?? fromPod?.runAsUser;
   const unmasked = own?.procMount === 'Unmasked';
-  const apparmor = appArmorProfile(own?.appArmorProfile ?? fromPod?.appArmorProfile);
+  const apparmor = appArmorProfile(appArmorProfileOf(pod, container));
   return {
     capabilities: own?.capabilities && {
       addCapabilities: own.capabilities.add ?? [],
@@ -162,22 +167,23 @@ function seccompProfile(field: ProfileField | undefined, node: NodeSecuritySetti
   };
 }
 
+/** The profile as newer runtimes read it, and as older ones do. */
 function appArmorProfile(
-  field: ProfileField | undefined,
+  asked: AppArmorProfile | undefined,
 ): { profile: SecurityProfile; legacyName: string } | undefined {
+  if (!asked) return undefined;
+  const fault = appArmorFault(asked);
+  if (fault !== undefined) throw new ContainerConfigError(fault);
   const { RuntimeDefault, Unconfined, Localhost } = SecurityProfile_ProfileType;
-  switch (field?.type) {
+  switch (asked.type) {
     case 'RuntimeDefault':
       return { profile: { profileType: RuntimeDefault, localhostRef: '' }, legacyName: 'runtime/default' };
     case 'Unconfined':
       return { profile: { profileType: Unconfined, localhostRef: '' }, legacyName: 'unconfined' };
-    case 'Localhost': {
-      const name = field.localhostProfile;
-      if (!name) throw new ContainerConfigError('missing localhost apparmor profile name');
+    default: {
+      const name = asked.localhostProfile ?? '';
       return { profile: { profileType: Localhost, localhostRef: name }, legacyName: `localhost/${name}` };
     }
-    default:
-      return undefined;
   }
 }
 
