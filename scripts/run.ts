@@ -8,7 +8,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type AgentProcess, endRememberedAgent, logTail, startAgent } from './demo/agent-process.ts';
 import { freePort } from './demo/free-port.ts';
 import { type PodListView, type PodProgress, progressLines, readProgress } from './demo/pod-progress.ts';
-import { drainFlags, flagValue, parseRunArguments, type RunOptions, usage } from './demo/run-options.ts';
+import {
+  drainFlags,
+  flagValue,
+  parseRunArguments,
+  type RunOptions,
+  runsOnce,
+  usage,
+} from './demo/run-options.ts';
 import { listSandboxes } from './machine/cri-calls.ts';
 import { importDemoImages } from './machine/demo-images.ts';
 import { containerdRequirements, installPackages } from './machine/install-packages.ts';
@@ -122,7 +129,7 @@ async function watchPods({ flags, endpoint, agent, stop }: Watch): Promise<void>
       pods = now;
     }
     const waiting = [...pods.values()].filter(({ ready }) => !ready);
-    if (!told && (port === '0' || (pods.size >= expected && waiting.length === 0))) {
+    if (!told && !runsOnce(flags) && (port === '0' || (pods.size >= expected && waiting.length === 0))) {
       told = true;
       await tellWhereToLook(flags, endpoint, pods);
     } else if (!told && Date.now() > complainAt) {
@@ -239,7 +246,7 @@ async function run(options: RunOptions, stop: AbortSignal): Promise<number> {
     const code = await Promise.race([agent.ended, stopped]);
     await watching;
     if (code === undefined) return 0;
-    if (!/^(true|1|t)$/i.test(flagValue(flags, 'runonce') ?? '') && !flags.includes('--runonce')) {
+    if (!runsOnce(flags)) {
       say(
         `the agent ended by itself with exit code ${code}; the end of ${paths.agentLog}:\n${logTail(paths.agentLog)}`,
       );

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { drainFlags, flagValue, parseRunArguments } from './run-options.ts';
+import { drainFlags, flagValue, parseRunArguments, runsOnce } from './run-options.ts';
 
 test('words of ./run are taken out wherever they stand, the rest goes to the agent in order', () => {
   const options = parseRunArguments(['-v=4', '--keep', '--node-labels', 'a=b']);
@@ -26,4 +26,9 @@ test('draining overrides every source of pods, and is not run once', () => {
     '--manifest-url=',
   ]);
   assert.deepEqual(drainFlags([], '/empty'), ['--pod-manifest-path=/empty']);
+});
+
+test('only a flag that is on makes the agent run once', () => {
+  assert.ok(runsOnce(['--runonce']) && runsOnce(['-v=2', '--runonce=true']));
+  assert.ok(!runsOnce(['--runonce=false']) && !runsOnce([]));
 });

@@ -50,6 +50,11 @@ export function flagValue(flags: readonly string[], name: string): string | unde
   return value;
 }
 
+/** True when the agent ends by itself once every pod has run (`--runonce`, `--runonce=true`). */
+export function runsOnce(flags: readonly string[]): boolean {
+  return flags.some((flag) => /^--?run[-_]?once(=(true|t|1))?$/i.test(flag));
+}
+
 /** The flags under which the agent finds no pod to run and so ends those it finds running. */
 export function drainFlags(flags: readonly string[], emptyDirectory: string): string[] {
   const kept = flags.filter((flag) => !/^--?run[-_]?once\b/.test(flag));
