@@ -120,6 +120,7 @@ class NodeAgent {
       logger,
       records: recorded,
       leftovers: () => leftoverPods(observer, owner),
+      refuse: (pod, others) => built.admission.refuse(pod, others),
       onGone: (pod) => {
         logger.info('Nothing is left of a pod', { pod: podKey(pod), podUID: pod.metadata.uid });
         qosClasses.refresh();

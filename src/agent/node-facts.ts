@@ -1,6 +1,6 @@
 /** What this machine is: read once at start, plain values from then on. */
 import { readFile, statfs } from 'node:fs/promises';
-import { hostname, networkInterfaces } from 'node:os';
+import { hostname, networkInterfaces, release } from 'node:os';
 import type { CgroupHierarchy } from '../linux/cgroupfs.ts';
 import {
   type HugePagePool,
@@ -28,23 +28,41 @@ export interface MachineFacts {
   readonly swapAccounting: boolean;
   /** Addresses of the interface with the default route: IPv4 first, at most one of each family. */
   readonly addresses: readonly string[];
+  /** As `uname -r` tells it. */
+  readonly kernelRelease: string;
+  /** The kernel enforces AppArmor profiles. */
+  readonly appArmor: boolean;
+  /** SELinux is on, with a policy loaded. */
+  readonly selinux: boolean;
 }
 
 export async function readMachineFacts(
   hierarchy: CgroupHierarchy,
   rootDirectory: string,
 ): Promise<MachineFacts> {
-  const [cpus, memory, swaps, hugePages, maxProcesses, storage, swapAccounting, addresses] =
-    await Promise.all([
-      readCpuCount(),
-      readMemoryInfo(),
-      readSwaps(),
-      readHugePages(),
-      readMaxProcesses(),
-      statfs(rootDirectory).catch(() => undefined),
-      hasSwapAccounting(hierarchy),
-      defaultAddresses(),
-    ]);
+  const [
+    cpus,
+    memory,
+    swaps,
+    hugePages,
+    maxProcesses,
+    storage,
+    swapAccounting,
+    addresses,
+    appArmor,
+    selinux,
+  ] = await Promise.all([
+    readCpuCount(),
+    readMemoryInfo(),
+    readSwaps(),
+    readHugePages(),
+    readMaxProcesses(),
+    statfs(rootDirectory).catch(() => undefined),
+    hasSwapAccounting(hierarchy),
+    defaultAddresses(),
+    hasAppArmor(),
+    hasSelinux(),
+  ]);
   return {
     hostname: hostname().trim().toLowerCase(),
     cpus,
@@ -56,6 +74,9 @@ export async function readMachineFacts(
     cgroupVersion: hierarchy.version,
     swapAccounting,
     addresses,
+    kernelRelease: release(),
+    appArmor,
+    selinux,
   };
 }
 
@@ -68,6 +89,21 @@ async function hasSwapAccounting(hierarchy: CgroupHierarchy): Promise<boolean> {
     () => true,
     () => false,
   );
+}
+
+async function hasAppArmor(): Promise<boolean> {
+  const enabled = await readFile('/sys/module/apparmor/parameters/enabled', 'utf8').catch(() => '');
+  return enabled.startsWith('Y');
+}
+
+/** A kernel that has SELinux built in but no policy labels everything `kernel`. */
+async function hasSelinux(): Promise<boolean> {
+  const isMounted = await readFile('/sys/fs/selinux/enforce').then(
+    () => true,
+    () => false,
+  );
+  const label = isMounted ? await readFile('/proc/self/attr/current', 'utf8').catch(() => '') : '';
+  return !['', 'kernel'].includes(label.replace(/[\0\n]+$/, ''));
 }
 
 /** The addresses of the interface that the default route leaves by; empty on a machine without one. */

@@ -9,12 +9,16 @@ import { containerAnnotations } from '../kubernetes/pod-identity.ts';
 import { bytesOf, type ResourceAmounts } from '../kubernetes/pod-resources.ts';
 import { formatQuantity, quantityOf } from '../kubernetes/quantity.ts';
 import type { Pod } from '../kubernetes/types.ts';
+import { readFileIfExists } from '../linux/atomic-file.ts';
 import type { CgroupHierarchy } from '../linux/cgroupfs.ts';
 import { SystemdSlices } from '../linux/systemd-slices.ts';
+import { PodAdmission } from '../pods/admission/pod-admission.ts';
 import { PodDirectories } from '../pods/environment/pod-directories.ts';
+import { podIdRange } from '../pods/environment/sub-ids.ts';
 import { cutTerminationMessage, readTerminationMessage } from '../pods/environment/termination-message.ts';
+import { UserNamespaces } from '../pods/environment/user-namespaces.ts';
 import type { PodServices } from '../pods/executors/pod-services.ts';
-import { NodePodConfigs } from '../pods/pod-configs.ts';
+import { NodePodConfigs, type PodUserNamespaces } from '../pods/pod-configs.ts';
 import type { PodRecords } from '../pods/pod-records.ts';
 import type { PodWorkerPorts } from '../pods/pod-worker.ts';
 import {
@@ -58,6 +62,7 @@ export interface BuiltPodServices {
   readonly cgroups: PodCgroups;
   readonly directories: PodDirectories;
   readonly readMessages: PodWorkerPorts['readMessages'];
+  readonly admission: PodAdmission;
 }
 
 /** A call that takes longer gives its place to the next: slow networks hold up only their own pods. */
@@ -108,7 +113,9 @@ export async function buildPodServices(input: PodServicesInput): Promise<BuiltPo
       thermalThrottlePaths: await thermalThrottlePaths(),
     },
     stopSignals: input.featureEnabled('ContainerStopSignals'),
-    recursiveReadOnly: (handler) => supportsRecursiveReadOnly(input.runtimeFacts, handler),
+    recursiveReadOnly: (handler) => handlerFeatures(input, handler)?.recursiveReadOnlyMounts ?? false,
+    userNamespaces: await buildUserNamespaces(input),
+    selinux: facts.selinux,
     sandboxAnnotations: { [rootAnnotation]: rootDirectory },
     cgroupParentOf: (pod) => (settings.cgroups.perQos ? cgroups.parentOf(pod) : settings.cgroups.root),
     directories,
@@ -137,7 +144,13 @@ export async function buildPodServices(input: PodServicesInput): Promise<BuiltPo
     clock,
     logger,
   };
-  return { services, cgroups, directories, readMessages: messageReader(directories, observer) };
+  return {
+    services,
+    cgroups,
+    directories,
+    readMessages: messageReader(directories, observer),
+    admission: buildAdmission(input, allocatable),
+  };
 }
 
 /** With `cgroupsPerQOS: false` containers go straight below the root and nobody keeps a tree. */
@@ -200,8 +213,43 @@ async function thermalThrottlePaths(): Promise<string[]> {
   return found;
 }
 
-function supportsRecursiveReadOnly({ handlers }: RuntimeFacts, name: string): boolean {
-  return handlers.find((handler) => handler.name === name)?.features?.recursiveReadOnlyMounts ?? false;
+function handlerFeatures({ runtimeFacts }: PodServicesInput, name: string) {
+  return runtimeFacts.handlers.find((handler) => handler.name === name)?.features;
+}
+
+async function buildUserNamespaces(input: PodServicesInput): Promise<PodUserNamespaces> {
+  const { settings, logger } = input;
+  const idsPerPod = settings.userIdsPerPod;
+  const [subuid, subgid, passwd] = await Promise.all(
+    ['/etc/subuid', '/etc/subgid', '/etc/passwd'].map(readFileIfExists),
+  );
+  const available = podIdRange({ subuid, subgid, passwd }, { maxPods: settings.maxPods, idsPerPod });
+  const { rootDirectory } = settings;
+  const namespaces = new UserNamespaces({ rootDirectory, available, idsPerPod, logger });
+  await namespaces.recover();
+  return {
+    supports: (handler) => handlerFeatures(input, handler)?.userNamespaces ?? false,
+    allocate: (uid) => namespaces.allocate(uid),
+    release: (uid) => namespaces.release(uid),
+  };
+}
+
+function buildAdmission(input: PodServicesInput, allocatable: ResourceAmounts): PodAdmission {
+  const { settings, facts, nodeName, runtimeFacts, featureEnabled, events, metrics, logger } = input;
+  return new PodAdmission({
+    node: {
+      name: nodeName,
+      kernelRelease: facts.kernelRelease,
+      allocatable,
+      allowedUnsafeSysctls: settings.allowedUnsafeSysctls,
+      strictGroups: runtimeFacts.features?.supplementalGroupsPolicy ?? false,
+      appArmor: facts.appArmor,
+      podLevelResources: featureEnabled('PodLevelResources'),
+    },
+    events,
+    metrics,
+    logger,
+  });
 }
 
 function messageReader(

@@ -13,6 +13,9 @@ const machine: MachineFacts = {
   cgroupVersion: 2,
   swapAccounting: true,
   addresses: [],
+  kernelRelease: '6.1.0',
+  appArmor: false,
+  selinux: false,
 };
 const strict = { failOnSwap: true, failOnCgroupV1: true };
 const swap = { path: '/dev/sda2', type: 'partition', size: 1024, used: 0, priority: -2 };

@@ -20,6 +20,7 @@ import {
   needsEtcHosts,
   terminationLogMount,
 } from '../runtime/translation/mounts.ts';
+import type { UserNamespaceRange } from '../runtime/translation/namespaces.ts';
 import { sandboxConfig } from '../runtime/translation/sandbox-config.ts';
 import type { ImageUser, NodeSecuritySettings } from '../runtime/translation/security-context.ts';
 import { type EventRecorder, podEventObject } from '../telemetry/events.ts';
@@ -35,6 +36,7 @@ import {
 } from './environment/dns-config.ts';
 import { hostNetworkHostsFile, podHostsFile, writeHostsFile } from './environment/hosts-file.ts';
 import type { PodDirectories } from './environment/pod-directories.ts';
+import { UserNamespaceError, type UserNamespaces } from './environment/user-namespaces.ts';
 import type { ContainerConfigRequest, ImageSupply, PodConfigs } from './executors/pod-services.ts';
 import { nextBackoffAnnotation } from './restart-backoff.ts';
 
@@ -49,6 +51,10 @@ export interface NodePodConfigsOptions {
   readonly security: NodeSecuritySettings;
   readonly stopSignals: boolean;
   readonly recursiveReadOnly: (runtimeHandler: string) => boolean;
+  /** Absent: no pod of this node can have a user namespace of its own. */
+  readonly userNamespaces?: PodUserNamespaces | undefined;
+  /** SELinux is on: files made for containers are labelled for them. */
+  readonly selinux?: boolean | undefined;
   /** Put on every sandbox beside the pod's own annotations. */
   readonly sandboxAnnotations: Readonly<Record<string, string>>;
   readonly cgroupParentOf: (pod: Pod) => string;
@@ -56,6 +62,12 @@ export interface NodePodConfigsOptions {
   readonly volumes: PodVolumes;
   readonly images: ImagePuller;
   readonly events: EventRecorder;
+}
+
+/** Ids for pods with a user namespace of their own. */
+export interface PodUserNamespaces extends Pick<UserNamespaces, 'allocate' | 'release'> {
+  /** Whether containers of this runtime handler can have one. */
+  supports(runtimeHandler: string): boolean;
 }
 
 export class NodePodConfigs implements PodConfigs, ImageSupply {
@@ -78,6 +90,7 @@ export class NodePodConfigs implements PodConfigs, ImageSupply {
 
   async tearDown(podUid: string, signal: AbortSignal): Promise<void> {
     await this.#options.volumes.tearDown(podUid, signal);
+    await this.#options.userNamespaces?.release(podUid);
     this.#volumes.delete(podUid);
     this.#sandboxes.delete(podUid);
     this.#imageUsers.delete(podUid);
@@ -96,7 +109,8 @@ export class NodePodConfigs implements PodConfigs, ImageSupply {
         podUid: pod.metadata.uid,
         image: container.image ?? '',
         policy: container.imagePullPolicy ?? 'IfNotPresent',
-        sandboxConfig: await this.sandbox(pod, 0),
+        // What is wrong with the sandbox is told where it is made; the image is the same.
+        sandboxConfig: await this.sandbox(pod, 0).catch(() => undefined),
         annotations: pod.metadata.annotations,
         onEvent: ({ type, reason, message }) => {
           events.event(podEventObject(pod, fieldPath), type, reason, message);
@@ -135,8 +149,23 @@ export class NodePodConfigs implements PodConfigs, ImageSupply {
       dns: await this.#dns(pod),
       cgroupParent: cgroupParentOf(pod),
       cpuQuota: resources.cpuQuota,
+      userNamespace: await this.#userNamespace(pod),
     });
     return { ...config, annotations: { ...config.annotations, ...sandboxAnnotations } };
+  }
+
+  /** The ids of a pod with a user namespace of its own, the same for its sandbox and all its containers. */
+  async #userNamespace(pod: Pod): Promise<UserNamespaceRange | undefined> {
+    if (pod.spec.hostUsers !== false) return undefined;
+    const { userNamespaces } = this.#options;
+    const handler = this.runtimeHandler();
+    if (!userNamespaces?.supports(handler)) {
+      throw new UserNamespaceError(
+        `RuntimeClass handler ${JSON.stringify(handler)} does not support user namespaces; ` +
+          'it takes a runtime that does (containerd 2.0, CRI-O 1.25 or later with crun or runc 1.2), or hostUsers: true',
+      );
+    }
+    return await userNamespaces.allocate(pod.metadata.uid);
   }
 
   async container(request: ContainerConfigRequest): Promise<ContainerConfig> {
@@ -149,7 +178,7 @@ export class NodePodConfigs implements PodConfigs, ImageSupply {
   }
 
   async #container(request: ContainerConfigRequest): Promise<ContainerConfig> {
-    const { pod, place, attempt, sandbox, imageRef, nextBackoffMs, signal } = request;
+    const { pod, place, attempt, sandbox, imageRef, nextBackoffMs, targetId, signal } = request;
     const { nodeName, nodeAddresses, nodeAllocatable, resources, security, stopSignals } = this.#options;
     const { container } = place;
     const environment = buildEnvironment({
@@ -169,6 +198,8 @@ export class NodePodConfigs implements PodConfigs, ImageSupply {
       annotations: { [nextBackoffAnnotation]: String(nextBackoffMs) },
       resources,
       security,
+      userNamespace: await this.#userNamespace(pod),
+      targetId,
       stopSignals,
     });
   }
@@ -183,7 +214,7 @@ export class NodePodConfigs implements PodConfigs, ImageSupply {
   }): Promise<ContainerMount[]> {
     const { pod, place, attempt, podIps, environment, signal } = request;
     const { container } = place;
-    const { volumes, directories, recursiveReadOnly } = this.#options;
+    const { volumes, directories, recursiveReadOnly, selinux = false } = this.#options;
     const ofVolumes = await volumes.containerMounts(
       {
         pod,
@@ -191,17 +222,19 @@ export class NodePodConfigs implements PodConfigs, ImageSupply {
         volumes: this.#volumes.get(pod.metadata.uid) ?? [],
         lookup: (name) => environment.get(name),
         recursiveReadOnlySupported: recursiveReadOnly(this.runtimeHandler()),
-        selinuxEnabled: false,
+        selinuxEnabled: selinux,
       },
       signal,
     );
     const mounts: ContainerMount[] = [...ofVolumes];
     if (needsEtcHosts(pod.spec, container, podIps)) {
-      mounts.push(etcHostsMount(await this.#writeHosts(pod, podIps), false));
+      mounts.push(etcHostsMount(await this.#writeHosts(pod, podIps), selinux));
     }
     if (!container.terminationMessagePath) return mounts;
     const message = await directories.createTerminationMessageFile(pod, container.name, attempt);
-    return [...mounts, terminationLogMount(container, message, false)].filter((mount) => mount !== undefined);
+    return [...mounts, terminationLogMount(container, message, selinux)].filter(
+      (mount) => mount !== undefined,
+    );
   }
 
   async #writeHosts(pod: Pod, ips: readonly string[]): Promise<string> {

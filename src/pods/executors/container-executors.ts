@@ -1,9 +1,11 @@
 /** Executors for containers: making, starting, stopping and removing one instance. */
 import { containerHash } from '../../kubernetes/hash.ts';
 import { type ContainerPlace, findContainer } from '../../kubernetes/init-containers.ts';
+import type { ObservedPod } from '../../runtime/observed-pod.ts';
 import { isNotFound } from '../../runtime/runtime-call-error.ts';
 import { ContainerConfigError } from '../../runtime/translation/container-config-error.ts';
 import { podEventObject } from '../../telemetry/events.ts';
+import { newestInstance } from '../instances.ts';
 import type { ActionContext } from '../pod-worker.ts';
 import type { Outcome } from '../remember.ts';
 import type { Executor } from './executors.ts';
@@ -19,8 +21,9 @@ export const createContainer: Executor<'create-container'> = async (action, cont
   if (!place || !sandbox) return failed('InternalError', `container ${action.container} has lost its place`);
   try {
     const { attempt, imageRef, nextBackoffMs } = action;
+    const targetId = targetOf(place, observed);
     const [config, sandboxConfig] = await Promise.all([
-      configs.container({ pod, place, attempt, sandbox, imageRef, nextBackoffMs, signal }),
+      configs.container({ pod, place, attempt, sandbox, imageRef, nextBackoffMs, targetId, signal }),
       configs.sandbox(pod, sandbox.attempt),
     ]);
     const request = { podSandboxId: sandbox.id, config, sandboxConfig };
@@ -48,6 +51,15 @@ export const createContainer: Executor<'create-container'> = async (action, cont
     return await failedStart(services, context, place, { reason, error });
   }
 };
+
+/** Runtime id of the container whose processes an ephemeral container wants to see. */
+function targetOf({ container }: ContainerPlace, observed: ObservedPod): string | undefined {
+  const name = 'targetContainerName' in container ? container.targetContainerName : undefined;
+  if (!name) return undefined;
+  const target = newestInstance(observed, name);
+  if (!target) throw new ContainerConfigError(`unable to find target container ${name}`);
+  return target.id;
+}
 
 export const startContainer: Executor<'start-container'> = async (action, context, services) => {
   const { pod, observed, signal } = context;

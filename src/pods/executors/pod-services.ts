@@ -80,6 +80,8 @@ export interface ContainerConfigRequest {
   readonly sandbox: ObservedSandbox;
   readonly imageRef: string;
   readonly nextBackoffMs: number;
+  /** Runtime id of the container whose processes an ephemeral container joins. */
+  readonly targetId?: string | undefined;
   readonly signal: AbortSignal;
 }
 
