@@ -62,6 +62,8 @@ export interface TestLoop {
   untilRunning(...pods: readonly Pod[]): Promise<void>;
   untilGone(...pods: readonly Pod[]): Promise<void>;
   quiet(): Promise<void>;
+  /** Moves time from timer to timer, with all that each one brings about. */
+  pass(ms: number): Promise<void>;
   /** Lets go of everything in order, as at a normal stop of the agent. */
   stop(): Promise<void>;
   /** Drops dead: nothing gets out of it any more. */
@@ -207,6 +209,16 @@ export async function startLoop(options: LoopOptions): Promise<TestLoop> {
       }
     },
     quiet: () => quiet(() => outside.crossings.length),
+    async pass(ms) {
+      const end = clock.now() + ms;
+      await loop.quiet();
+      for (let next = clock.nextTimer(); next !== undefined && next <= end; next = clock.nextTimer()) {
+        await clock.advance(next - clock.now());
+        await loop.quiet();
+      }
+      await clock.advance(end - clock.now());
+      await loop.quiet();
+    },
     async stop() {
       letGo();
       await background;
