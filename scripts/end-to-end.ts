@@ -3,7 +3,7 @@
  * and a directory of their own, all taken down afterwards. `./check` runs it on the machine and once more
  * inside a virtual machine with cgroup v2.
  *
- *     node scripts/end-to-end.ts [TEST_FILE…]     (default: every test/e2e/**\/*.test.ts)
+ *     node scripts/end-to-end.ts [TEST_FILE…]     (default: all of test/e2e)
  *
  * The tests find what they need in the environment:
  *

@@ -17,9 +17,12 @@ function testFiles(...patterns: string[]): string[] {
 }
 
 /** Tests that need a containerd or a kernel of their own; they have steps of their own. */
-const elsewhere = /^test\/(e2e|vm\/inside)\//;
+const elsewhere = /^test\/(e2e\/|vm\/inside\/|contract\/containerd\.)/;
 
 const nodeTest = ['node', '--no-warnings', '--test', '--test-reporter=spec'];
+
+/** What needs a real containerd, wherever it runs. */
+const containerdTests = ['test/e2e/**/*.test.ts', 'test/contract/containerd.test.ts'];
 
 const endToEnd = ['node', '--no-warnings', 'scripts/end-to-end.ts'];
 const virtualMachine = ['node', '--no-warnings', 'test/vm/run.ts', '--time-limit', '2300', '--'];
@@ -42,7 +45,8 @@ export function checkSteps(): Step[] {
   });
   const unit = testFiles('src/**/*.test.ts', 'scripts/**/*.test.ts');
   const fixtures = testFiles('test/**/*.test.ts').filter((file) => !elsewhere.test(file));
-  const inVirtualMachine = testFiles('test/e2e/**/*.test.ts', 'test/vm/inside/**/*.test.ts');
+  const onContainerd = testFiles(...containerdTests);
+  const inVirtualMachine = [...onContainerd, ...testFiles('test/vm/inside/**/*.test.ts')];
   return [
     check('types', 'the compiler accepts every file', 'tsc'),
     check('lint', 'no floating promise, no any, no import cycle', 'oxlint', '--type-aware'),
