@@ -30,6 +30,8 @@ export interface ContainerProbesOptions {
   readonly containerId: string;
   /** Epoch milliseconds. */
   readonly startedAt: number;
+  /** From when on probes may run: the start, or later. Epoch milliseconds. */
+  readonly openSince: number;
   /** What an earlier agent knew of the instance. */
   readonly remembered: RememberedHealth | undefined;
   readonly clock: Clock;
@@ -58,7 +60,7 @@ export class ContainerProbes {
     }
     const { health, open } = this.#verdict();
     this.#health = health;
-    this.#openAndClose(open, options.startedAt);
+    this.#openAndClose(open, options.openSince);
   }
 
   get health(): ContainerHealth {

@@ -20,7 +20,7 @@ import { type ContainerPlace, podContainers } from '../kubernetes/init-container
 import type { Pod } from '../kubernetes/types.ts';
 import { type EventRecorder, podEventObject } from '../telemetry/events.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import { ContainerProbes } from './container-probes.ts';
+import { ContainerProbes, type ProbedContainer } from './container-probes.ts';
 import type { ContainerHealth } from './container-verdict.ts';
 import { DueQueue } from './due-queue.ts';
 import type { ExecSync } from './handlers/exec.ts';
@@ -86,6 +86,8 @@ interface PodEntry {
   /** The annotation whose mistakes were told. */
   toldOf: string | undefined;
   readonly containers: Map<string, ContainerProbes>;
+  /** Ids of containers that were seen running before their probes might begin. */
+  readonly held: Set<string>;
   health: PodHealth;
 }
 
@@ -116,7 +118,10 @@ export class Prober {
       const instance = update.observed.containers.find(({ name }) => name === place.container.name);
       if (instance?.state !== 'Running') continue;
       running.add(instance.id);
-      if (update.hookPending?.(instance.id)) continue;
+      if (update.hookPending?.(instance.id)) {
+        entry.held.add(instance.id);
+        continue;
+      }
       const { pod, terminating } = update;
       const podIp = this.#podIp(update.observed, instance.sandboxId);
       const now = { pod, place, podIp, terminating, overrides: entry.overrides };
@@ -128,7 +133,8 @@ export class Prober {
         continue;
       }
       const startedAt = instance.startedAt ?? instance.createdAt;
-      entry.containers.set(instance.id, this.#create(uid, { id: instance.id, startedAt, now }));
+      const openSince = entry.held.delete(instance.id) ? this.#options.clock.now() : startedAt;
+      entry.containers.set(instance.id, this.#create(uid, now, { id: instance.id, startedAt, openSince }));
       changed = true;
     }
     for (const [id, probes] of entry.containers) {
@@ -138,6 +144,7 @@ export class Prober {
       this.#options.memory.forget(id);
       changed = true;
     }
+    for (const id of entry.held) if (!running.has(id)) entry.held.delete(id);
     this.#updating = undefined;
     if (changed) entry.health = healthOf(entry);
     return entry.health;
@@ -178,7 +185,13 @@ export class Prober {
     };
     const entry = known
       ? Object.assign(known, fresh)
-      : { ...fresh, toldOf: undefined, containers: new Map<string, ContainerProbes>(), health: nothing };
+      : {
+          ...fresh,
+          toldOf: undefined,
+          containers: new Map<string, ContainerProbes>(),
+          held: new Set<string>(),
+          health: nothing,
+        };
     this.#pods.set(uid, entry);
     this.#tellMistakes(entry);
     return entry;
@@ -195,16 +208,14 @@ export class Prober {
 
   #create(
     uid: string,
-    {
-      id,
-      startedAt,
-      now,
-    }: { id: string; startedAt: number; now: ConstructorParameters<typeof ContainerProbes>[0] },
+    now: ProbedContainer,
+    { id, startedAt, openSince }: { id: string; startedAt: number; openSince: number },
   ): ContainerProbes {
     const { clock, memory } = this.#options;
     return new ContainerProbes(now, {
       containerId: id,
       startedAt,
+      openSince,
       remembered: memory.recall(id),
       clock,
       queue: this.#queue,

@@ -26,7 +26,7 @@ const ranges: Readonly<Record<keyof TimingOverride, readonly [number, number]>> 
 };
 
 export interface TimingOverrides {
-  of(container: string, kind: ProbeKind): TimingOverride | undefined;
+  readonly of: (container: string, kind: ProbeKind) => TimingOverride | undefined;
   /** What is wrong with the annotation, each a sentence that names the place. */
   readonly problems: readonly string[];
 }

@@ -10,6 +10,12 @@ const wordsOfCode: Readonly<Record<string, string>> = {
   EPIPE: 'broken pipe',
 };
 
+/** What Node says with the code of a reset when the other side has just closed the connection. */
+const wordsOfMessage: Readonly<Record<string, string>> = {
+  'socket hang up': 'EOF',
+  aborted: 'unexpected EOF',
+};
+
 /** For example `dial tcp 10.1.0.7:80: connect: connection refused`. */
 export function networkErrorText(error: unknown): string {
   const first = error instanceof AggregateError && error.errors.length > 0 ? error.errors[0] : error;
@@ -25,7 +31,7 @@ export function networkErrorText(error: unknown): string {
     port?: number;
     hostname?: string;
   };
-  const words = wordsOfCode[code] ?? first.message;
+  const words = wordsOfMessage[first.message] ?? wordsOfCode[code] ?? first.message;
   if (syscall === 'connect' && address !== undefined) {
     return `dial tcp ${hostAndPort(address, port)}: connect: ${words}`;
   }
