@@ -58,14 +58,7 @@ export function checkSteps(): Step[] {
     // One process for all: starting one for each file takes several times as long as the tests.
     tests('unit', 'tests beside the code', 600, ...nodeTest, '--test-isolation=none', ...unit),
     tests('fixtures', 'tests across rooms', 900, ...nodeTest, '--test-concurrency=1', ...fixtures),
-    tests(
-      'e2e',
-      "real containerd on this machine's cgroups",
-      1200,
-      'node',
-      '--no-warnings',
-      'scripts/end-to-end.ts',
-    ),
+    tests('e2e', "real containerd on this machine's cgroups", 1200, ...endToEnd, ...onContainerd),
     tests(
       'vm',
       'real containerd on a cgroup v2 kernel',
