@@ -97,6 +97,81 @@ suite('container security', () => {
     assert.throws(() => apparmor('Localhost'), { name: 'ContainerConfigError' });
   });
 
+  test('AppArmor by annotation, as static pods from before the fields have it', () => {
+    const annotated = (value: string, own?: Container['securityContext'], spec = {}) => {
+      const name = 'container.apparmor.security.beta.kubernetes.io/main';
+      const { apparmor, apparmorProfile } = securityOf(own, {
+        metadata: { annotations: { [name]: value } },
+        spec,
+      });
+      return [apparmor?.profileType, apparmor?.localhostRef, apparmorProfile];
+    };
+    assert.deepEqual(annotated('runtime/default'), [0, '', 'runtime/default']);
+    assert.deepEqual(annotated('unconfined'), [1, '', 'unconfined']);
+    assert.deepEqual(annotated('localhost/p'), [2, 'p', 'localhost/p']);
+    const onPod = { securityContext: { appArmorProfile: { type: 'RuntimeDefault' } } };
+    assert.deepEqual(annotated('unconfined', undefined, onPod), [1, '', 'unconfined']);
+    const field = { appArmorProfile: { type: 'RuntimeDefault' } };
+    assert.deepEqual(annotated('unconfined', field), [0, '', 'runtime/default']);
+    assert.throws(() => annotated('nonsense'), { name: 'ContainerConfigError' });
+  });
+
+  test('[sig-node] Security Context When creating a container with runAsNonRoot [NodeConformance] should run with an image specified user ID', () => {
+    const own = { runAsNonRoot: true };
+    assert.deepEqual(securityOf(own, { imageUser: { uid: 1234n } }).runAsUser, { value: 1234n });
+    assert.deepEqual(securityOf({ ...own, runAsUser: 5 }, { imageUser: { username: 'app' } }).runAsUser, {
+      value: 5n,
+    });
+  });
+
+  test('groups of the pod belong to every container', () => {
+    const spec = {
+      securityContext: {
+        fsGroup: 30,
+        supplementalGroups: [40, 50],
+        supplementalGroupsPolicy: 'Strict',
+        runAsGroup: 20,
+      },
+    };
+    const security = securityOf(undefined, { spec, volumeGids: [35] });
+    assert.deepEqual(security.supplementalGroups, [30n, 35n, 40n, 50n]);
+    assert.equal(security.supplementalGroupsPolicy, 1);
+    assert.deepEqual(security.runAsGroup, { value: 20n });
+    const none = securityOf(undefined);
+    assert.deepEqual(
+      [none.supplementalGroups, none.supplementalGroupsPolicy, none.runAsGroup],
+      [[], 0, undefined],
+    );
+  });
+
+  test('namespaces are those of the sandbox', () => {
+    const namespaces = (spec: NonNullable<Given['spec']>) => {
+      const { network, pid, ipc } = securityOf(undefined, { spec }).namespaceOptions ?? {};
+      return { network, pid, ipc };
+    };
+    assert.deepEqual(namespaces({}), { network: 0, pid: 1, ipc: 0 });
+    assert.deepEqual(namespaces({ hostNetwork: true, hostPID: true, hostIPC: true }), {
+      network: 2,
+      pid: 2,
+      ipc: 2,
+    });
+    assert.deepEqual(namespaces({ shareProcessNamespace: true }), { network: 0, pid: 0, ipc: 0 });
+    assert.equal(namespaces({ hostPID: true, shareProcessNamespace: false }).pid, 2);
+  });
+
+  test('settings of the pod as a whole that containers do not take over', () => {
+    const spec = { securityContext: { sysctls: [{ name: 'a', value: 'b' }], fsGroupChangePolicy: 'Always' } };
+    assert.deepEqual(securityOf(undefined, { spec }), securityOf(undefined));
+  });
+
+  test('only an explicit false takes privileges away or leaves them out', () => {
+    assert.equal(securityOf({ allowPrivilegeEscalation: true }).noNewPrivs, false);
+    assert.equal(securityOf({}).noNewPrivs, false);
+    const { privileged, readonlyRootfs } = securityOf({ privileged: false, readOnlyRootFilesystem: false });
+    assert.deepEqual([privileged, readonlyRootfs], [false, false]);
+    assert.equal(securityOf({ procMount: 'Default' }).maskedPaths.length, 12);
+  });
+
   test('the rest', () => {
     const security = securityOf({
       privileged: true,
