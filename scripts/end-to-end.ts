@@ -15,12 +15,21 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { globSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, join } from 'node:path';
 import { demoImages, importDemoImages } from './machine/demo-images.ts';
 import { createOwnCgroup, removeOwnCgroup } from './machine/own-cgroup.ts';
 import { startPrivateContainerd, stopPrivateContainerd } from './machine/private-containerd.ts';
-import { unmountBelow } from './machine/teardown.ts';
+import { type ProcessEntry, readProcess, unmountBelow } from './machine/teardown.ts';
 
 const checkout = join(import.meta.dirname, '..');
 
@@ -48,6 +57,30 @@ async function runTests(
   }
 }
 
+const parent = '/var/tmp';
+const prefix = 'kubelet-ts-e2e-';
+/** Names the process that works in a directory, so that one that was killed can be told from one at work. */
+const ownerFile = (directory: string): string => join(directory, 'owner.json');
+
+async function takeDown(directory: string): Promise<void> {
+  await stopPrivateContainerd(join(directory, 'containerd'), { data: true });
+  await removeOwnCgroup(basename(directory));
+  await unmountBelow(directory);
+  rmSync(directory, { recursive: true, force: true });
+}
+
+/** What runs that were killed left behind goes first. */
+async function takeDownAbandoned(): Promise<void> {
+  for (const name of readdirSync(parent).filter((entry) => entry.startsWith(prefix))) {
+    const directory = join(parent, name);
+    if (!existsSync(ownerFile(directory))) continue;
+    const { pid, started } = JSON.parse(readFileSync(ownerFile(directory), 'utf8')) as ProcessEntry;
+    if (readProcess(pid)?.started === started) continue;
+    console.error(`end to end: removing ${directory}, left by a run that was killed`);
+    await takeDown(directory);
+  }
+}
+
 async function main(): Promise<number> {
   const files =
     process.argv.length > 2 ? process.argv.slice(2) : globSync('test/e2e/**/*.test.ts', { cwd: checkout });
@@ -55,7 +88,9 @@ async function main(): Promise<number> {
   const stop = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => stop.abort());
 
-  const directory = mkdtempSync('/var/tmp/kubelet-ts-e2e-');
+  await takeDownAbandoned();
+  const directory = mkdtempSync(join(parent, prefix));
+  writeFileSync(ownerFile(directory), JSON.stringify(readProcess(process.pid)));
   const cgroup = basename(directory);
   const containerdDirectory = join(directory, 'containerd');
   const work = join(directory, 'work');
@@ -80,10 +115,7 @@ async function main(): Promise<number> {
     };
     return await runTests(files.toSorted(), env, stop.signal);
   } finally {
-    await stopPrivateContainerd(containerdDirectory, { data: true });
-    await removeOwnCgroup(cgroup);
-    await unmountBelow(directory);
-    rmSync(directory, { recursive: true, force: true });
+    await takeDown(directory);
   }
 }
 
