@@ -327,13 +327,17 @@ describe('what is probed', () => {
       ],
       containers: [
         web({ readinessProbe: probe('web') }),
-        web({ name: 'late', readinessProbe: probe('late') }),
+        web({
+          name: 'late',
+          readinessProbe: probe('late'),
+          lifecycle: { postStart: { exec: { command: ['hook'] } } },
+        }),
       ],
     });
     world.answers.set('side', 1);
     const observed = observedPod(...['side', 'web', 'late'].map((name) => runningInstance(name, epoch)));
     const update = { pod, observed, terminating: false };
-    world.prober.update({ ...update, hookPending: (id) => id === 'late-1' });
+    world.prober.update({ ...update, hookPending: () => true });
     await world.clock.advance(10_000);
     assert.deepEqual(new Set(world.runs.map(({ command }) => command)), new Set(['side', 'web']));
     assert.deepEqual(world.events, [

@@ -69,7 +69,7 @@ export interface ProberUpdate {
   readonly observed: ProbedPod;
   /** The pod is ending, for whatever reason: only readiness is probed from now on. */
   readonly terminating: boolean;
-  /** Whether a container's postStart hook is still to end; its probes wait for that. */
+  /** Whether the postStart hook of a container that has one is still to end; its probes wait for that. */
   hookPending?(containerId: string): boolean;
 }
 
@@ -118,7 +118,7 @@ export class Prober {
       const instance = update.observed.containers.find(({ name }) => name === place.container.name);
       if (instance?.state !== 'Running') continue;
       running.add(instance.id);
-      if (update.hookPending?.(instance.id)) {
+      if (place.container.lifecycle?.postStart && update.hookPending?.(instance.id)) {
         entry.held.add(instance.id);
         continue;
       }
