@@ -3,22 +3,23 @@
  * at any crossing, which is what being killed looks like from outside: nothing of the agent gets through
  * any more, and whatever it waits for never comes.
  */
-export interface Crossing {
-  /** For example `runPodSandbox`, `files.prepare`. */
-  readonly name: string;
-  /** Counts from 0. */
-  readonly index: number;
-}
-
 export class Outside {
-  /** Every crossing so far, in order. */
+  /** Every crossing so far, in order: `runPodSandbox` for the runtime, `files.prepare` for the disk. */
   readonly crossings: string[] = [];
+  #works = 0;
+  /** Works that cross the border themselves: they end with the door. */
+  #composites = 0;
   #open = true;
   #closeAt: { readonly index: number; readonly moment: 'before' | 'after' } | undefined;
   readonly #onClosed: (() => void)[] = [];
 
   get isOpen(): boolean {
     return this.#open;
+  }
+
+  /** True while work on the disk is going on. */
+  get busy(): boolean {
+    return this.#works > 0 || (this.#open && this.#composites > 0);
   }
 
   /** Closes the door right before or right after the work of crossing number `index`. */
@@ -45,9 +46,15 @@ export class Outside {
       this.close();
       return never();
     }
+    const composite = name.startsWith('configs.');
+    const onDisk = name.includes('.') && !composite;
+    if (composite) this.#composites++;
+    if (onDisk) this.#works++;
     try {
       return await work();
     } finally {
+      if (composite) this.#composites--;
+      if (onDisk) this.#works--;
       if (mine === 'after') this.close();
       if (!this.#open) await never();
     }

@@ -143,7 +143,9 @@ export async function startLoop(options: LoopOptions): Promise<TestLoop> {
       };
     },
     execute: executeWith(services, options.onStep),
-    readMessages: options.readMessages ?? ((pod, ids) => lastWords(directories, observer, pod, ids)),
+    readMessages:
+      options.readMessages ??
+      ((pod, ids) => outside.pass('messages.read', () => lastWords(directories, observer, pod, ids))),
     report: (report) => {
       reports.push(report);
       for (const { reason, message } of announcements(report)) events.push(`${reason}: ${message}`);
@@ -167,6 +169,11 @@ export async function startLoop(options: LoopOptions): Promise<TestLoop> {
   workers = running;
   const background = observer.run(signal);
 
+  const rest = () =>
+    quiet(
+      () => outside.crossings.length,
+      () => outside.busy,
+    );
   const letGo = () => {
     running.close();
     stopping.abort(new Error('the agent stops'));
@@ -208,7 +215,7 @@ export async function startLoop(options: LoopOptions): Promise<TestLoop> {
         );
       }
     },
-    quiet: () => quiet(() => outside.crossings.length),
+    quiet: rest,
     async pass(ms) {
       const end = clock.now() + ms;
       await loop.quiet();
@@ -222,7 +229,7 @@ export async function startLoop(options: LoopOptions): Promise<TestLoop> {
     async stop() {
       letGo();
       await background;
-      await quiet(() => outside.crossings.length);
+      await rest();
     },
     kill: () => outside.close(),
   };
@@ -278,7 +285,11 @@ function buildServices(
     runtime,
     observer,
     images: configs,
-    configs,
+    configs: {
+      runtimeHandler: () => configs.runtimeHandler(),
+      sandbox: (pod, attempt) => outside.pass('configs.sandbox', () => configs.sandbox(pod, attempt)),
+      container: (request) => outside.pass('configs.container', () => configs.container(request)),
+    },
     volumes: configs,
     cgroups: outside.guard('cgroups.', { ensurePod: async () => {}, removePod: async () => {} }),
     files: outside.guard('files.', directories),

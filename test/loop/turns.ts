@@ -14,15 +14,14 @@ export async function until(condition: () => boolean, complaint: () => string): 
   }
 }
 
-/** Lets the event loop turn until no file is worked on and `activity` has stood still for a while. */
-export async function quiet(activity: () => number): Promise<void> {
+/** Lets the event loop turn until nobody is `busy` and `activity` has stood still for a while. */
+export async function quiet(activity: () => number, busy: () => boolean): Promise<void> {
   const end = performance.now() + patienceMs;
   let before = activity();
   for (let still = 0; still < 12; still++) {
     await turn();
     if (performance.now() > end) throw new Error('the loop never came to rest');
-    const busy = process.getActiveResourcesInfo().some((name) => /^(FS|FileHandle)/.test(name));
-    if (!busy && activity() === before) continue;
+    if (!busy() && activity() === before) continue;
     before = activity();
     still = 0;
   }
