@@ -3,7 +3,7 @@
  * 100 ms to 3 s, and tells when the other side went away and came back. The gRPC library is loaded with the
  * first call. Failures are {@link RuntimeCallError}; a call never outlives its limit or its signal.
  */
-import type { Client, ClientUnaryCall, ServiceError } from '@grpc/grpc-js';
+import type { Client, ClientUnaryCall, Metadata, ServiceError } from '@grpc/grpc-js';
 import type { Clock } from '../../concurrency/clock.ts';
 import { RuntimeCallError, RuntimeErrorCode } from '../runtime-call-error.ts';
 import { socketPath } from './endpoint.ts';
@@ -32,6 +32,8 @@ export interface GrpcCall<Request, Response> {
   readonly request: Request;
   /** What the call is about, for errors. */
   readonly subject?: string;
+  /** Headers of the call, such as containerd's namespace. */
+  readonly metadata?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
 }
 
@@ -53,6 +55,7 @@ export class GrpcConnection {
   /** Ends each call and stream that is under way. */
   readonly #running = new Set<() => void>();
   #client: Promise<Client> | undefined;
+  #newMetadata: (() => Metadata) | undefined;
   #state: 'never' | 'up' | 'down' | 'closed' = 'never';
 
   constructor({ endpoint, flag, clock }: GrpcConnectionOptions) {
@@ -124,6 +127,7 @@ export class GrpcConnection {
         serializer(method.requestType),
         (bytes: Buffer) => method.responseType.decode(bytes),
         request,
+        this.#metadata(call.metadata),
         (error: ServiceError | null, response?: Response) =>
           end(() =>
             error || response === undefined
@@ -152,6 +156,7 @@ export class GrpcConnection {
         serializer(method.requestType),
         (bytes: Buffer) => method.responseType.decode(bytes),
         request,
+        this.#metadata(call.metadata),
       );
       const cancel = () => stream.cancel();
       const end = (settle: () => void) => {
@@ -185,6 +190,7 @@ export class GrpcConnection {
 
   async #open(): Promise<Client> {
     const grpc = await import('@grpc/grpc-js');
+    this.#newMetadata = () => new grpc.Metadata();
     const client = new grpc.Client(`unix://${this.path}`, grpc.credentials.createInsecure(), {
       'grpc.max_receive_message_length': maxMessageBytes,
       'grpc.max_send_message_length': maxMessageBytes,
@@ -205,6 +211,13 @@ export class GrpcConnection {
     };
     watch();
     return client;
+  }
+
+  #metadata(headers: Readonly<Record<string, string>> = {}): Metadata {
+    // There is a client by now, and with it the library.
+    const metadata = this.#newMetadata!();
+    for (const [name, value] of Object.entries(headers)) metadata.set(name, value);
+    return metadata;
   }
 
   #setUp(up: boolean): void {

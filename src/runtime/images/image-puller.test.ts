@@ -2,27 +2,38 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { sleep } from '../../concurrency/clock.ts';
 import { VirtualClock } from '../../concurrency/virtual-clock.ts';
-import type { AuthConfig, Image, PullImageRequest } from '../generated/cri.ts';
+import type { Image, PullImageRequest } from '../generated/cri.ts';
 import { RuntimeCallError, RuntimeErrorCode } from '../runtime-call-error.ts';
+import type { PullCredential } from './image-access.ts';
 import {
+  type ImageAccess,
   ImagePuller,
   type ImagePullerOptions,
   type ImageRequest,
   type ImageService,
 } from './image-puller.ts';
 import { pullDurationMetric } from './pull-duration-metric.ts';
+import { type PullProgress, progressMessage } from './pull-progress.ts';
 
 const refusal = (detail: string) =>
   new RuntimeCallError({ call: 'PullImage', object: 'image x', code: RuntimeErrorCode.Unknown, detail });
 
-const auth = (username: string): AuthConfig => ({
-  username,
-  password: 'p',
-  auth: '',
-  serverAddress: '',
-  identityToken: '',
-  registryToken: '',
+const auth = (username: string): PullCredential => ({
+  credential: {
+    username,
+    password: 'p',
+    auth: '',
+    serverAddress: '',
+    identityToken: '',
+    registryToken: '',
+  },
+  origin: { kind: 'secret', uid: `u-${username}`, namespace: 'ns', name: username },
+  hash: username,
 });
+const auths =
+  (...usernames: string[]) =>
+  async () =>
+    usernames.map(auth);
 
 /** Images kept in a set; a pull takes a second of virtual time. */
 class FakeImages implements ImageService {
@@ -177,7 +188,7 @@ suite('image puller', () => {
   test('an inspection that fails after the pull is not pulled again with other credentials', async () => {
     const { images, ensure, elapse } = setup();
     images.inspectionError = refusal('no store');
-    const outcome = await elapse(ensure({ policy: 'Always', credentials: [auth('a'), auth('b')] }));
+    const outcome = await elapse(ensure({ policy: 'Always', credentials: auths('a', 'b') }));
     assert.ok(!outcome.ok && outcome.reason === 'ImageInspectError');
     assert.equal(images.pulls.length, 1);
   });
@@ -245,22 +256,20 @@ suite('image puller', () => {
     const { images, ensure, elapse } = setup();
     images.refuse = (request) =>
       request.auth?.username === 'good' ? undefined : refusal(`denied ${request.auth?.username}`);
-    const outcome = await elapse(ensure({ credentials: [auth('bad'), auth('good'), auth('unused')] }));
+    const outcome = await elapse(ensure({ credentials: auths('bad', 'good', 'unused') }));
     assert.ok(outcome.ok);
     assert.deepEqual(
       images.pulls.map((pull) => pull.auth?.username),
       ['bad', 'good'],
     );
-    const failed = await elapse(
-      ensure({ podUid: 'u-2', policy: 'Always', credentials: [auth('a'), auth('b')] }),
-    );
+    const failed = await elapse(ensure({ podUid: 'u-2', policy: 'Always', credentials: auths('a', 'b') }));
     assert.ok(!failed.ok && failed.message === '[denied a, denied b]');
   });
 
   test('pods that want the same share one pull; other credentials get their own', async () => {
     const { images, ensure, elapse, events } = setup();
     const outcomes = await elapse(
-      Promise.all([ensure(), ensure({ podUid: 'u-2' }), ensure({ podUid: 'u-3', credentials: [auth('a')] })]),
+      Promise.all([ensure(), ensure({ podUid: 'u-2' }), ensure({ podUid: 'u-3', credentials: auths('a') })]),
     );
     assert.ok(outcomes.every(({ ok }) => ok));
     assert.equal(images.pulls.length, 2);
@@ -318,6 +327,120 @@ suite('image puller', () => {
     assert.equal(images.atOnce, 12);
     controller.abort(new Error('stop'));
     await Promise.allSettled(all);
+  });
+
+  suite('images that not everybody may use', () => {
+    class FakeAccess implements ImageAccess {
+      readonly notes: unknown[] = [];
+      must = true;
+      refuseToBegin = false;
+      async mustPull(image: string, id: string, credentials: () => Promise<readonly PullCredential[]>) {
+        this.notes.push(['must', image, id, (await credentials()).length]);
+        return this.must;
+      }
+      async began(image: string) {
+        this.notes.push(['began', image]);
+        if (this.refuseToBegin) throw new Error('no space left');
+      }
+      async succeeded(image: string, id: string, credential: PullCredential | undefined) {
+        this.notes.push(['succeeded', image, id, credential?.hash]);
+      }
+      async failed(image: string, mayHaveCome: boolean) {
+        this.notes.push(['failed', image, mayHaveCome]);
+      }
+    }
+
+    test('an image that is there is pulled for those who have not shown that they may', async () => {
+      const access = new FakeAccess();
+      const used: string[] = [];
+      const { images, ensure, elapse, events } = setup({ access, onUse: (id) => used.push(id) });
+      images.present.add('nginx:1');
+      images.refuse = ({ auth: given }) => (given?.username === 'good' ? undefined : refusal('denied'));
+      const outcome = await elapse(ensure({ credentials: auths('bad', 'good') }));
+      assert.ok(outcome.ok && outcome.pulled);
+      assert.deepEqual(access.notes, [
+        ['must', 'nginx:1', 'id-of-nginx:1', 2],
+        ['began', 'nginx:1'],
+        ['succeeded', 'nginx:1', 'id-of-nginx:1', 'good'],
+      ]);
+      access.must = false;
+      const again = await ensure();
+      assert.ok(again.ok && !again.pulled);
+      assert.equal(
+        events.at(-1),
+        'Normal Pulled: Container image "nginx:1" already present on machine and can be accessed by the pod',
+      );
+      assert.deepEqual(used, ['id-of-nginx:1', 'id-of-nginx:1']);
+    });
+
+    test('with policy Never it is as if it were absent', async () => {
+      const { images, ensure } = setup({ access: new FakeAccess() });
+      images.present.add('nginx:1');
+      const outcome = await ensure({ policy: 'Never' });
+      assert.ok(!outcome.ok && outcome.reason === 'ErrImageNeverPull');
+      assert.equal(images.pulls.length, 0);
+    });
+
+    test('a pull that fails leaves no note, one whose end is unknown does', async () => {
+      const access = new FakeAccess();
+      const { clock, images, ensure, elapse } = setup({ access });
+      images.refuse = () => refusal('denied');
+      await elapse(ensure(), 1000);
+      images.refuse = () =>
+        new RuntimeCallError({
+          call: 'PullImage',
+          object: '',
+          code: RuntimeErrorCode.Unavailable,
+          detail: 'EOF',
+        });
+      await elapse(ensure({ podUid: 'u-2' }), 1000);
+      const controller = new AbortController();
+      const given = ensure({ podUid: 'u-3' }, controller.signal);
+      await clock.advance(500);
+      controller.abort(new Error('pod gone'));
+      await assert.rejects(given, /pod gone/);
+      await clock.advance(0);
+      assert.deepEqual(
+        access.notes.filter((note) => (note as string[])[0] === 'failed'),
+        [
+          ['failed', 'nginx:1', false],
+          ['failed', 'nginx:1', true],
+          ['failed', 'nginx:1', true],
+        ],
+      );
+    });
+
+    test('a pull that cannot be noted does not begin', async () => {
+      const access = new FakeAccess();
+      access.refuseToBegin = true;
+      const { images, ensure, elapse } = setup({ access });
+      const outcome = await elapse(ensure(), 1000);
+      assert.ok(!outcome.ok);
+      assert.equal(
+        outcome.message,
+        'Failed to record image pull intent for container image "nginx:1": no space left',
+      );
+      assert.equal(images.pulls.length, 0);
+    });
+  });
+
+  test('everybody who waits for a pull hears how far it is', async () => {
+    const downloads = { follow: () => ({ look: async () => ({ doneBytes: 7, totalBytes: 9 }) }) };
+    const { images, ensure, elapse } = setup({ downloads });
+    images.pullMs = 2500;
+    const heard: string[] = [];
+    const listener = (name: string) => (progress: PullProgress) =>
+      heard.push(`${name} ${progressMessage('nginx:1', progress)}`);
+    await elapse(
+      Promise.all([
+        ensure({ onProgress: listener('a') }),
+        ensure({ podUid: 'u-2', onProgress: listener('b') }),
+      ]),
+    );
+    assert.deepEqual(
+      heard,
+      [1, 2].flatMap(() => ['a', 'b'].map((name) => `${name} Pulling image "nginx:1": 7 of 9 bytes`)),
+    );
   });
 
   test('pull durations are kept by size of the image', () => {

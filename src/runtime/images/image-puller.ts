@@ -9,12 +9,16 @@ import { Limiter } from '../../concurrency/limiter.ts';
 import { formatDuration } from '../../kubernetes/duration.ts';
 import { stableJson } from '../../kubernetes/hash.ts';
 import { applyDefaultTag, ImageReferenceError } from '../../kubernetes/image-reference.ts';
+import { type Logger, silentLogger } from '../../telemetry/logger.ts';
 import { type Metrics, silentMetrics } from '../../telemetry/metrics.ts';
 import { Backoff } from '../backoff.ts';
 import type { ContainerRuntime } from '../container-runtime.ts';
-import type { AuthConfig, Image, ImageSpec, PodSandboxConfig } from '../generated/cri.ts';
-import { RuntimeCallError } from '../runtime-call-error.ts';
+import type { Image, ImageSpec, PodSandboxConfig } from '../generated/cri.ts';
+import type { PullCredential } from './image-access.ts';
 import { pullDurationMetric } from './pull-duration-metric.ts';
+import { combined, type ImageFailure, isUnknown, pullFailure, textOf } from './pull-failure.ts';
+import { type DownloadSource, type ProgressListener, PullProgressReports } from './pull-progress.ts';
+import type { PullRecords } from './pull-records.ts';
 import { SharedCalls } from './shared-calls.ts';
 
 /** The part of a runtime that keeps images. */
@@ -30,8 +34,18 @@ export interface ImagePullerOptions {
    * Differs from the kubelet: not its default of true, since then one slow registry holds up every pod.
    */
   readonly serializeImagePulls?: boolean | undefined;
+  /** Who may use what is on the node; absent with the gate `KubeletEnsureSecretPulledImages` off. */
+  readonly access?: ImageAccess | undefined;
+  /** Tells how many bytes have come; absent where the runtime cannot. */
+  readonly downloads?: DownloadSource | undefined;
+  /** Told the id of an image that a container is about to be made from, so that nobody removes it now. */
+  readonly onUse?: ((imageId: string) => void) | undefined;
+  readonly logger?: Logger | undefined;
   readonly metrics?: Metrics | undefined;
 }
+
+/** The record of what was pulled with whose credentials. */
+export type ImageAccess = Pick<PullRecords, 'mustPull' | 'began' | 'succeeded' | 'failed'>;
 
 export interface ImageEvent {
   readonly type: 'Normal' | 'Warning';
@@ -48,21 +62,16 @@ export interface ImageRequest {
   readonly sandboxConfig: PodSandboxConfig | undefined;
   /** The pod's annotations; they go with the image to the runtime. */
   readonly annotations?: Readonly<Record<string, string>> | undefined;
-  /** Tried in order; without any, one anonymous try is made. */
-  readonly credentials?: readonly AuthConfig[] | undefined;
+  /**
+   * Credentials for the image, found only when they are needed. Tried in order; without any, one anonymous
+   * try is made.
+   */
+  readonly credentials?: (() => Promise<readonly PullCredential[]>) | undefined;
   /** Events of the container, as they happen. */
   readonly onEvent: (event: ImageEvent) => void;
+  /** How far the pull is, about once a second while it runs; see `progressMessage`. */
+  readonly onProgress?: ProgressListener | undefined;
 }
-
-/** Why a container waits for its image: the reasons Kubernetes shows. */
-export type ImageFailure =
-  | 'ErrImagePull'
-  | 'ImagePullBackOff'
-  | 'ErrImageNeverPull'
-  | 'InvalidImageName'
-  | 'ImageInspectError'
-  | 'RegistryUnavailable'
-  | 'SignatureValidationFailed';
 
 export type ImageOutcome =
   | {
@@ -90,13 +99,27 @@ const usualParallelPulls = 8;
 const usualHoldMs = 60_000;
 const backoffRules = { initialMs: 10_000, maxMs: 300_000 };
 
+/** What a metric's label says. */
+type Answer = 'true' | 'false' | 'unknown';
+
 interface Pulled {
   readonly imageRef: string;
   readonly image: Image | undefined;
   /** Why there is no `image`. */
   readonly problem: unknown;
   readonly durationMs: number;
+  /** The credential that opened it; undefined when none was needed. */
+  readonly credential: PullCredential | undefined;
 }
+
+interface Pull extends Omit<ImageRequest, 'credentials'> {
+  readonly spec: ImageSpec;
+  readonly credentials: readonly PullCredential[];
+  /** Equal for requests that share one pull. */
+  readonly key: string;
+}
+
+const noCredentials = async (): Promise<readonly PullCredential[]> => [];
 
 export class ImagePuller {
   readonly #images: ImageService;
@@ -105,6 +128,10 @@ export class ImagePuller {
   readonly #backoff: Backoff;
   readonly #pulls = new SharedCalls<Pulled>();
   readonly #recordPull: (durationMs: number, imageBytes: number) => void;
+  readonly #access: ImageAccess | undefined;
+  readonly #onUse: (imageId: string) => void;
+  readonly #reports: PullProgressReports;
+  readonly #countRequest: (request: ImageRequest, present: Answer, pullRequired: Answer) => void;
 
   constructor(options: ImagePullerOptions) {
     this.#images = options.images;
@@ -116,7 +143,18 @@ export class ImagePuller {
         : { limit },
     );
     this.#backoff = new Backoff(backoffRules, options.clock);
-    this.#recordPull = pullDurationMetric(options.metrics ?? silentMetrics);
+    const { clock, downloads, logger = silentLogger, metrics = silentMetrics } = options;
+    this.#recordPull = pullDurationMetric(metrics);
+    this.#access = options.access;
+    this.#onUse = options.onUse ?? (() => {});
+    this.#reports = new PullProgressReports({ clock, logger, source: downloads });
+    const requests = metrics.counter({
+      name: 'kubelet_image_manager_ensure_image_requests_total',
+      help: 'Number of requests for images of containers.',
+      labels: ['present_locally', 'pull_policy', 'pull_required'],
+    });
+    this.#countRequest = ({ policy }, present, required) =>
+      requests.inc({ present_locally: present, pull_policy: policy.toLowerCase(), pull_required: required });
   }
 
   /** Rejects only with the reason of `signal`. */
@@ -141,18 +179,24 @@ export class ImagePuller {
       return { ok: false, reason: 'InvalidImageName', message };
     }
 
-    if (policy !== 'Always') {
+    if (policy === 'Always') this.#countRequest(request, 'unknown', 'true');
+    else {
       let present: Image | undefined;
       try {
         present = (await this.#images.imageStatus({ image: spec, verbose: false }, { signal })).image;
       } catch (error) {
+        this.#countRequest(request, 'unknown', 'unknown');
         return inspectFailure(request, error, signal);
       }
-      if (present) {
+      const mustPull = !present || (await this.#mustPull(request, spec, present));
+      this.#countRequest(request, present ? 'true' : 'false', mustPull ? 'true' : 'false');
+      if (present && !mustPull) {
+        this.#onUse(present.id);
+        const access = this.#access ? ' and can be accessed by the pod' : '';
         onEvent({
           type: 'Normal',
           reason: 'Pulled',
-          message: `Container image ${quoted} already present on machine`,
+          message: `Container image ${quoted} already present on machine${access}`,
         });
         return { ok: true, imageRef: present.id, user: userOf(present), pulled: false, durationMs: 0 };
       }
@@ -163,6 +207,10 @@ export class ImagePuller {
       }
     }
     return this.#pullUnlessBackingOff(request, spec, signal);
+  }
+
+  async #mustPull({ credentials }: ImageRequest, { image }: ImageSpec, present: Image): Promise<boolean> {
+    return (await this.#access?.mustPull(image, present.id, credentials ?? noCredentials)) ?? false;
   }
 
   async #pullUnlessBackingOff(
@@ -190,11 +238,11 @@ export class ImagePuller {
     const asked = this.#clock.now();
     let pulled: Pulled;
     try {
-      pulled = await this.#pulls.run(
-        stableJson([spec.image, request.credentials ?? []]),
-        (shared) => this.#limiter.run(() => this.#pull(request, spec, shared), { signal: shared }),
-        signal,
-      );
+      const credentials = (await request.credentials?.()) ?? [];
+      signal.throwIfAborted();
+      // By what they are, not whose they are: the same credential opens the same door.
+      const shared = stableJson([spec.image, credentials.map(({ hash }) => hash)]);
+      pulled = await this.#sharePull({ ...request, spec, credentials, key: shared }, signal);
     } catch (error) {
       signal.throwIfAborted();
       const failure = pullFailure(image, error);
@@ -208,6 +256,7 @@ export class ImagePuller {
     }
     this.#backoff.forget(key);
     if (!pulled.image) return inspectFailure(request, pulled.problem, signal);
+    this.#onUse(pulled.image.id);
     const waited = this.#clock.now() - asked;
     const took = formatDuration(Math.trunc(Math.min(pulled.durationMs, waited)));
     onEvent({
@@ -226,15 +275,49 @@ export class ImagePuller {
     };
   }
 
-  async #pull(request: ImageRequest, spec: ImageSpec, signal: AbortSignal): Promise<Pulled> {
+  async #sharePull(pull: Pull, signal: AbortSignal): Promise<Pulled> {
+    const { key, spec, onProgress } = pull;
+    const stopListening = onProgress && this.#reports.listen(key, onProgress);
+    const start = (shared: AbortSignal) =>
+      this.#limiter.run(() => this.#reports.during(key, spec.image, () => this.#recordedPull(pull, shared)), {
+        signal: shared,
+      });
+    try {
+      return await this.#pulls.run(key, start, signal);
+    } finally {
+      stopListening?.();
+    }
+  }
+
+  /** A pull with its note on disk: made before it, replaced by the record after it. */
+  async #recordedPull(pull: Pull, signal: AbortSignal): Promise<Pulled> {
+    const { image } = pull.spec;
+    try {
+      await this.#access?.began(image);
+    } catch (cause) {
+      const quoted = JSON.stringify(pull.image);
+      const message = `Failed to record image pull intent for container image ${quoted}: ${textOf(cause)}`;
+      throw new Error(message, { cause });
+    }
+    try {
+      const pulled = await this.#pull(pull, signal);
+      await this.#access?.succeeded(image, pulled.image?.id ?? pulled.imageRef, pulled.credential);
+      return pulled;
+    } catch (error) {
+      await this.#access?.failed(image, signal.aborted || isUnknown(error));
+      throw error;
+    }
+  }
+
+  async #pull({ spec, credentials, sandboxConfig }: Pull, signal: AbortSignal): Promise<Pulled> {
     const began = this.#clock.now();
-    const credentials = request.credentials?.length ? request.credentials : [undefined];
     const errors: unknown[] = [];
-    for (const auth of credentials) {
+    for (const credential of credentials.length > 0 ? credentials : [undefined]) {
       try {
-        const call = { image: spec, auth, sandboxConfig: request.sandboxConfig };
+        const call = { image: spec, auth: credential?.credential, sandboxConfig };
         const { imageRef } = await this.#images.pullImage(call, { signal });
-        return await this.#inspectPulled(spec, imageRef, this.#clock.now() - began, signal);
+        const inspected = await this.#inspectPulled(spec, imageRef, this.#clock.now() - began, signal);
+        return { ...inspected, credential };
       } catch (error) {
         signal.throwIfAborted();
         errors.push(error);
@@ -249,7 +332,7 @@ export class ImagePuller {
     imageRef: string,
     durationMs: number,
     signal: AbortSignal,
-  ): Promise<Pulled> {
+  ): Promise<Omit<Pulled, 'credential'>> {
     const asked = { ...spec, image: imageRef || spec.image };
     let image: Image | undefined;
     let problem: unknown = new Error('the runtime does not know the image it has just pulled');
@@ -283,31 +366,4 @@ function inspectFailure(request: ImageRequest, error: unknown, signal: AbortSign
   const message = `Failed to inspect image ${JSON.stringify(request.image)}: ${textOf(error)}`;
   request.onEvent({ type: 'Warning', reason: 'InspectFailed', message });
   return { ok: false, reason: 'ImageInspectError', message };
-}
-
-/** Runtimes say by the beginning of their text when the registry or a signature is to blame. */
-function pullFailure(image: string, error: unknown): { reason: ImageFailure; message: string } {
-  const text = textOf(error);
-  const causes = {
-    RegistryUnavailable: 'the registry is unavailable',
-    SignatureValidationFailed: 'the signature validation failed',
-  };
-  for (const reason of ['RegistryUnavailable', 'SignatureValidationFailed'] as const) {
-    if (!text.startsWith(reason)) continue;
-    const rest = text.slice(reason.length);
-    return { reason, message: `image pull failed for ${image} because ${causes[reason]}${rest}` };
-  }
-  return { reason: 'ErrImagePull', message: text };
-}
-
-/** The runtime's own words: the call and the image are named around them already. */
-function textOf(error: unknown): string {
-  if (error instanceof RuntimeCallError) return error.detail;
-  return error instanceof Error ? error.message : String(error);
-}
-
-/** Each different text once, in brackets when there are several. */
-function combined(errors: readonly unknown[]): string {
-  const texts = [...new Set(errors.map(textOf))];
-  return texts.length === 1 ? (texts[0] ?? '') : `[${texts.join(', ')}]`;
 }
