@@ -31,6 +31,9 @@ export interface RuntimeObserverOptions {
 /** The safety net's mesh: wide where events tell of every exit, narrow where nothing does. */
 const relistEveryMs = { withEvents: 60_000, withoutEvents: 1000, afterFailure: 1000 };
 
+/** How long an end that was told is looked for; after that the relist finds it. */
+const followEndMs = 20_000;
+
 type PodName = Pick<ObservedPod, 'uid' | 'name' | 'namespace'> & {
   /** Annotations of the newest sandbox: whose pod it is. */
   readonly annotations: Readonly<Record<string, string>>;
@@ -63,6 +66,8 @@ export class RuntimeObserver {
   readonly #asking = new Set<number>();
   /** When ids were found gone, as long as an older answer may still come and tell of them. */
   readonly #gone = new Map<string, number>();
+  /** Whose end was told and does not show yet. */
+  readonly #ending = new Set<string>();
   #sequence = 0;
   #lastRelist: number | undefined;
   #wakeRelist: (() => void) | undefined;
@@ -267,17 +272,39 @@ export class RuntimeObserver {
     }
     if (event.kind === 'oom') this.#options.onOom?.(event.id);
     // What the agent starts and removes itself it knows from the answer; only ends come unasked.
-    if (event.kind !== 'exited') return;
-    const refreshed = this.#sandboxes.has(event.id)
-      ? this.refreshSandbox(event.id, signal)
-      : this.refreshContainer(event.id, { signal });
-    refreshed.catch((error: unknown) => {
+    if (event.kind === 'changed' && !this.#ending.has(event.id)) return;
+    const followed =
+      event.kind === 'exited' ? this.#followEnd(event.id, signal) : this.#refresh(event.id, signal);
+    followed.catch((error: unknown) => {
       if (signal.aborted) return;
       this.#options.logger.error('Looking at what has ended failed; a relist follows', error, {
         id: event.id,
       });
       this.#wakeRelist?.();
     });
+  }
+
+  /**
+   * Looks until the end shows. The event tells of it when the process is gone, and the runtime's own books
+   * may be a moment behind.
+   */
+  async #followEnd(id: string, signal: AbortSignal): Promise<void> {
+    if (this.#ending.has(id)) return;
+    this.#ending.add(id);
+    try {
+      for (let waitMs = 5; waitMs < followEndMs; waitMs *= 2) {
+        await this.#refresh(id, signal);
+        const seen = this.#containers.get(id)?.value ?? this.#sandboxes.get(id)?.value;
+        if (!seen || seen.state === 'Exited' || seen.state === 'NotReady') return;
+        await sleep(this.#options.clock, waitMs, signal);
+      }
+    } finally {
+      this.#ending.delete(id);
+    }
+  }
+
+  #refresh(id: string, signal: AbortSignal): Promise<void> {
+    return this.#sandboxes.has(id) ? this.refreshSandbox(id, signal) : this.refreshContainer(id, { signal });
   }
 
   async #relistSteadily(signal: AbortSignal): Promise<void> {

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, describe, it } from 'node:test';
+import { Agent, idle, shellPod } from './agent.ts';
+
+describe('--runonce', () => {
+  const agent = new Agent();
+  after(() => agent.dispose());
+
+  it('runs every manifest, tells what became of each, and exits 0 when all ran', async () => {
+    agent.write('server', shellPod('server', idle));
+    agent.write('task', shellPod('task', 'exit 0', { restartPolicy: 'Never' }));
+    await agent.start({ flags: ['--runonce'] });
+    assert.equal(await agent.ended(), 0, agent.output);
+    assert.match(agent.output, /default\/server-node\tran\trunning/);
+    assert.match(agent.output, /default\/task-node\tran\tsucceeded/);
+    assert.equal(await agent.ours(), 2, 'the pods are left running');
+  });
+
+  it('exits 1 when one did not', async () => {
+    agent.write('failing', shellPod('failing', 'exit 5', { restartPolicy: 'Never' }));
+    await agent.start({ flags: ['--runonce'] });
+    assert.equal(await agent.ended(), 1, agent.output);
+    assert.match(agent.output, /default\/failing-node\tfailed/);
+  });
+});
+
+describe('a manifest URL', () => {
+  let pods: unknown[] = [shellPod('remote', idle)];
+  let seen: string | undefined;
+  const server = createServer((request, response) => {
+    seen = request.headers['x-token']?.toString();
+    response.end(JSON.stringify({ kind: 'PodList', apiVersion: 'v1', items: pods }));
+  });
+  const agent = new Agent();
+  after(async () => {
+    await agent.dispose();
+    server.close();
+  });
+
+  it('brings pods and takes them away, asked with the configured headers', async () => {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    await agent.start({
+      configuration: {
+        staticPodURL: `http://127.0.0.1:${port}/pods`,
+        staticPodURLHeader: { 'X-Token': ['abc'] },
+        httpCheckFrequency: '1s',
+      },
+    });
+    const pod = await agent.ready('remote');
+    assert.equal(pod.metadata.annotations?.['kubernetes.io/config.source'], 'http');
+    assert.equal(seen, 'abc');
+    pods = [shellPod('other', idle)];
+    await agent.ready('other');
+    await agent.gone('remote');
+    pods = [];
+  });
+});
