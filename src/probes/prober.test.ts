@@ -246,6 +246,39 @@ describe('the end', () => {
     assert.deepEqual(health(), { started: true, ready: false });
   });
 
+  it('of the pod silences a liveness probe at once', async () => {
+    const world = proberWorld();
+    world.answers.set('live', 1);
+    const { again, health } = show(world, { livenessProbe: probe('live', { failureThreshold: 1 }) });
+    again({ terminating: true });
+    await world.clock.advance(60_000);
+    assert.deepEqual([world.runs, health()?.failed, world.changes], [[], undefined, []]);
+  });
+
+  it('of a container drops a run that is under way, and leaves no trace of it', async () => {
+    const world = proberWorld();
+    const { promise, resolve } = Promise.withResolvers<number>();
+    world.answers.set('live', () => promise);
+    const { again } = show(world, {
+      livenessProbe: probe('live', { failureThreshold: 1, timeoutSeconds: 60 }),
+    });
+    await world.clock.advance(10_000);
+    assert.equal(world.runs.length, 1);
+    again({ observed: observedPod() });
+    resolve(1);
+    await world.clock.advance(0);
+    assert.deepEqual([world.events, world.changes, world.series.size], [[], [], 0]);
+  });
+
+  it('of a container ends what is remembered of it', async () => {
+    const world = proberWorld();
+    const { again } = show(world, { readinessProbe: probe('ready') });
+    await world.clock.advance(0);
+    assert.deepEqual([...world.memory], [['web-1', { started: true, ready: true }]]);
+    again({ observed: observedPod(runningInstance('web', epoch, { state: 'Exited' })) });
+    assert.equal(world.memory.size, 0);
+  });
+
   it('of a container drops what was on its way', async () => {
     const world = proberWorld();
     const { promise, resolve } = Promise.withResolvers<number>();

@@ -137,7 +137,6 @@ function tlsOptions(hostname: string): RequestOptions & TlsOptions {
     agent: false,
     rejectUnauthorized: false,
     ca: [],
-    ciphers: 'DEFAULT:@SECLEVEL=0',
     servername: isIP(hostname) ? '' : hostname,
   };
 }
