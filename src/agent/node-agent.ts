@@ -15,6 +15,8 @@ import { executeWith, type StepHook } from '../pods/executors/executors.ts';
 import { PodRecords } from '../pods/pod-records.ts';
 import type { PodWorkerPorts } from '../pods/pod-worker.ts';
 import { PodWorkers } from '../pods/pod-workers.ts';
+import { ProbeMemoryFile } from '../probes/probe-memory.ts';
+import { Prober } from '../probes/prober.ts';
 import { CriClient } from '../runtime/cri/cri-client.ts';
 import { checkRuntime, type RuntimeFacts } from '../runtime/cri/runtime-check.ts';
 import { runtimeEventSource } from '../runtime/events/runtime-event-source.ts';
@@ -39,6 +41,8 @@ export interface NodeAgentOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: MetricsRegistry;
+  /** What `/metrics/probes` shows. */
+  readonly probeMetrics: MetricsRegistry;
   /** Called around every action of every pod; for tests that stop the world between two steps. */
   readonly onStep?: StepHook;
 }
@@ -110,19 +114,21 @@ class NodeAgent {
       built.cgroups.ensureRoot(signal),
     ]);
 
+    const prober = await this.#probe({ runtime, events, observer, hostIps: facts.addresses });
     const qosClasses = this.#keepQosClasses(built);
     const owner: Owner = {
       rootDirectory: settings.rootDirectory,
       sources: new Set(podSources.map(({ name }) => name)),
     };
     const workers = new PodWorkers({
-      ports: this.#workerPorts({ built, link, events, observer, runtimeName: runtimeFacts.name }),
+      ports: this.#workerPorts({ built, link, events, observer, prober, runtimeName: runtimeFacts.name }),
       logger,
       records: recorded,
       leftovers: () => leftoverPods(observer, owner),
       refuse: (pod, others) => built.admission.refuse(pod, others),
       onGone: (pod) => {
         logger.info('Nothing is left of a pod', { pod: podKey(pod), podUID: pod.metadata.uid });
+        prober.forget(pod.metadata.uid);
         qosClasses.refresh();
       },
     });
@@ -148,10 +154,11 @@ class NodeAgent {
 
   /** First of all, so that whoever started the agent sees that it lives. */
   async #serve(): Promise<void> {
-    const { clock, logger, metrics, settings } = this.#options;
+    const { clock, logger, metrics, probeMetrics, settings } = this.#options;
     const servers = await startServers({
       settings,
       metrics,
+      probeMetrics,
       clock,
       logger,
       pods: () => [...(this.#workers?.all() ?? [])].map(({ pod, status }): Pod => ({ ...pod, status })),
@@ -203,15 +210,44 @@ class NodeAgent {
     return observer;
   }
 
+  async #probe(rooms: {
+    runtime: CriClient;
+    events: EventLog;
+    observer: RuntimeObserver;
+    hostIps: readonly string[];
+  }): Promise<Prober> {
+    const { settings, clock, logger, probeMetrics } = this.#options;
+    const memory = new ProbeMemoryFile({ rootDirectory: settings.rootDirectory, clock, logger });
+    await memory.load();
+    const prober = new Prober({
+      clock,
+      logger,
+      events: rooms.events,
+      metrics: probeMetrics,
+      exec: rooms.runtime,
+      memory,
+      hostIps: rooms.hostIps,
+      onChange: (uid) => this.#workers?.wake(uid),
+    });
+    // What no longer runs is not worth remembering.
+    memory.retain(rooms.observer.containers());
+    this.#lifetime.onEnd(async () => {
+      prober.close();
+      await memory.flush();
+    });
+    return prober;
+  }
+
   #workerPorts(rooms: {
     built: BuiltPodServices;
     link: RuntimeLink;
     events: EventLog;
     observer: RuntimeObserver;
+    prober: Prober;
     runtimeName: string;
   }): PodWorkerPorts {
     const { settings, clock, logger, onStep } = this.#options;
-    const { built, link, events, observer, runtimeName } = rooms;
+    const { built, link, events, observer, prober, runtimeName } = rooms;
     return {
       clock,
       logger,
@@ -219,7 +255,7 @@ class NodeAgent {
       // A node without an API server has no addresses to report.
       hostIps: [],
       observe: (uid) => observer.pod(uid),
-      health: () => ({}),
+      health: (update) => prober.update(update),
       nodeRules: () => ({
         maxRestartBackoffMs: settings.restartBackOff.maxMs,
         deadContainersKept: 1,

@@ -12,6 +12,7 @@ import type { MetricsRegistry } from '../telemetry/metrics-registry.ts';
 export interface ServersInput {
   readonly settings: Pick<NodeAgentSettings, 'healthz' | 'readOnlyServer'>;
   readonly metrics: MetricsRegistry;
+  readonly probeMetrics: MetricsRegistry;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly pods: () => Iterable<Pod>;
@@ -19,7 +20,7 @@ export interface ServersInput {
 }
 
 export async function startServers(input: ServersInput): Promise<{ close(): Promise<void> }> {
-  const { settings, metrics, clock, logger: log, pods, checks } = input;
+  const { settings, metrics, probeMetrics, clock, logger: log, pods, checks } = input;
   const started: RunningServer[] = [];
   const close = async () => {
     await Promise.all(started.map((server) => server.close()));
@@ -28,7 +29,15 @@ export async function startServers(input: ServersInput): Promise<{ close(): Prom
     if (settings.healthz) started.push(await startHealthServer({ ...settings.healthz, checks, clock, log }));
     if (settings.readOnlyServer) {
       started.push(
-        await startReadOnlyServer({ ...settings.readOnlyServer, checks, pods, metrics, clock, log }),
+        await startReadOnlyServer({
+          ...settings.readOnlyServer,
+          checks,
+          pods,
+          metrics,
+          probeMetrics,
+          clock,
+          log,
+        }),
       );
     }
     return { close };

@@ -56,6 +56,7 @@ export async function commandRun({
       clock: systemClock,
       logger,
       metrics,
+      probeMetrics: new MetricsRegistry(),
       ...(onStep && { onStep }),
     });
     logger.info('The node agent is running', { node: agent.nodeName });

@@ -48,6 +48,8 @@ export type Action =
       readonly kind: 'stop-container';
       readonly container: string;
       readonly containerId: string;
+      /** A probe has failed; the end counts as a failure. */
+      readonly byProbe?: boolean;
       readonly graceSeconds: number;
       readonly reason: string;
     }

@@ -106,7 +106,7 @@ function decideContainer(scope: Scope, container: ContainerPlace): boolean {
 
   const dead = newest!;
   const changed = dead.hash !== containerHash(spec);
-  if (!changed && !mayRestart(view.pod, spec, kind, dead)) return kind === 'regular';
+  if (!changed && !mayRestart(view, spec, kind, dead)) return kind === 'regular';
   const backoff = restartBackoff(dead, view.node.maxRestartBackoffMs);
   if (!changed && view.now < backoff.startAt) {
     draft.wakeAt(backoff.startAt);
@@ -133,8 +133,9 @@ function decideRunning(
     return false;
   }
   if (health?.failed) {
-    const { probe, graceSeconds } = health.failed;
-    stop(scope, running, `Container ${spec.name} failed ${probe} probe, will be restarted`, graceSeconds);
+    const { probe, graceSeconds = view.pod.spec.terminationGracePeriodSeconds } = health.failed;
+    const reason = `Container ${spec.name} failed ${probe} probe, will be restarted`;
+    planStop(scope.draft, view, { container: running, graceSeconds, reason, byProbe: true });
     return false;
   }
   return kind === 'sidecar' && hasStarted(view, spec, running);
@@ -187,15 +188,10 @@ function earlierHookRuns({ pod, observed, memory, inFlight }: PodView, name: str
   });
 }
 
-function stop(
-  { draft, view }: Scope,
-  container: ObservedContainer,
-  reason: string,
-  graceSeconds?: number,
-): void {
+function stop({ draft, view }: Scope, container: ObservedContainer, reason: string): void {
   planStop(draft, view, {
     container,
-    graceSeconds: graceSeconds ?? view.pod.spec.terminationGracePeriodSeconds,
+    graceSeconds: view.pod.spec.terminationGracePeriodSeconds,
     reason,
   });
 }

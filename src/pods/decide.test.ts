@@ -59,7 +59,7 @@ describe('a pod on its way up', () => {
     );
     model.settle();
     assert.deepEqual(started(model), ['proxy']);
-    model.health = { [model.newest('proxy')!.id]: { started: true } };
+    model.health = { [model.newest('proxy')!.id]: { started: true, ready: true } };
     model.settle();
     assert.deepEqual(started(model), ['proxy', 'web']);
   });

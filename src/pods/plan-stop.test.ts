@@ -62,7 +62,13 @@ describe('stopping a container with a preStop hook', () => {
   it('counts the hook against a container that is restarted while its pod runs', () => {
     const model = new PodModel(testPod({ containers: [{ name: 'web', image: 'i', lifecycle: preStop }] }));
     model.settle();
-    model.health = { [model.newest('web')!.id]: { failed: { probe: 'liveness', graceSeconds: 10 } } };
+    model.health = {
+      [model.newest('web')!.id]: {
+        started: true,
+        ready: false,
+        failed: { probe: 'liveness', graceSeconds: 10 },
+      },
+    };
     model.step();
     model.now += 4000;
     const stop = model.plan().actions.find(({ kind }) => kind === 'stop-container');

@@ -13,6 +13,8 @@ export interface Stop {
   /** When it began, epoch milliseconds; it begins with the hook or the stop when absent. */
   readonly since?: number;
   readonly reason: string;
+  /** A failed probe is the reason. */
+  readonly byProbe?: boolean;
   /** The container must wait for others, but its hook must not. */
   readonly hookOnly?: boolean;
 }
@@ -33,6 +35,7 @@ export function planStop(draft: PlanDraft, { pod, memory, now }: PodView, stop: 
       kind: 'stop-container',
       ...target,
       graceSeconds: Math.max(minimumKillGraceSeconds, left),
+      ...(stop.byProbe && { byProbe: true }),
       reason,
     });
   }

@@ -28,17 +28,18 @@ export function activeDeadline({ pod, memory }: PodView): number | undefined {
     : memory.startTime + seconds * 1000;
 }
 
-function containersEnd({ pod, observed }: PodView): TerminalVerdict | undefined {
+function containersEnd(view: PodView): TerminalVerdict | undefined {
+  const { pod, observed } = view;
   const sandbox = usableSandbox(observed, pod.spec.hostNetwork === true);
   let allExitedZero = true;
   for (const { container: spec, kind } of podContainers(pod.spec)) {
     if (kind === 'init') {
       const instance = newestInstance(observed, spec.name, sandbox?.id);
       const failed = instance?.state === 'Exited' && instance.exitCode !== 0;
-      if (failed && !mayRestart(pod, spec, kind, instance)) return { phase: 'Failed' };
+      if (failed && !mayRestart(view, spec, kind, instance)) return { phase: 'Failed' };
     } else if (kind === 'regular') {
       const instance = newestInstance(observed, spec.name);
-      if (instance?.state !== 'Exited' || mayRestart(pod, spec, kind, instance)) return undefined;
+      if (instance?.state !== 'Exited' || mayRestart(view, spec, kind, instance)) return undefined;
       allExitedZero &&= instance.exitCode === 0;
     }
   }

@@ -3,6 +3,7 @@
  * here calls anything, and nothing outside of it may influence a decision.
  */
 import type { Pod } from '../kubernetes/types.ts';
+import type { ContainerHealth } from '../probes/container-verdict.ts';
 import type { ObservedPod } from '../runtime/observed-pod.ts';
 
 /** What is wanted of the pod as a whole. */
@@ -64,6 +65,8 @@ export interface PodMemory {
   readonly failures: Readonly<Record<string, Failure>>;
   /** Ids of containers whose postStart hook has run, or that were found running. */
   readonly hooksDone: Readonly<Record<string, true>>;
+  /** Ids of containers that were stopped because a liveness or startup probe had failed. */
+  readonly endedByProbe: Readonly<Record<string, true>>;
   /** Ids of containers whose preStop hook was run, with the time it began, epoch milliseconds. */
   readonly preStopBegan: Readonly<Record<string, number>>;
   /** Ids of sandboxes that StopPodSandbox has succeeded for. */
@@ -84,19 +87,12 @@ export const emptyMemory: PodMemory = {
   nextBackoffs: {},
   failures: {},
   hooksDone: {},
+  endedByProbe: {},
   preStopBegan: {},
   stoppedSandboxes: {},
   tornDown: false,
   erased: false,
 };
-
-/** What the probes say of a container instance, by container id. */
-export interface ContainerHealth {
-  readonly started?: boolean;
-  readonly ready?: boolean;
-  /** A probe has failed often enough that the container must go. */
-  readonly failed?: { readonly probe: 'liveness' | 'startup'; readonly graceSeconds?: number };
-}
 
 /** Rules of this node that decisions depend on. */
 export interface NodeRules {
@@ -116,6 +112,7 @@ export interface PodView {
   readonly memory: PodMemory;
   /** Keys of the actions being carried out right now. */
   readonly inFlight: ReadonlySet<string>;
+  /** What the probes say of container instances, by container id. */
   readonly health: Readonly<Record<string, ContainerHealth>>;
   /** Termination messages that were read, by container id. */
   readonly messages: Readonly<Record<string, string>>;

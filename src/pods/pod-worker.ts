@@ -8,20 +8,15 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../concurrency/clock.ts';
 import { podKey } from '../kubernetes/pod-identity.ts';
 import type { Pod, PodStatus } from '../kubernetes/types.ts';
+import type { ContainerHealth } from '../probes/container-verdict.ts';
+import type { ProberUpdate } from '../probes/prober.ts';
 import type { ObservedPod } from '../runtime/observed-pod.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { type Action, actionKey } from './action.ts';
 import { decide } from './decide.ts';
 import { isLive } from './instances.ts';
 import { failureKey, type Plan } from './plan.ts';
-import {
-  type ContainerHealth,
-  emptyMemory,
-  type NodeRules,
-  type PodIntent,
-  type PodMemory,
-  type PodView,
-} from './pod-view.ts';
+import { emptyMemory, type NodeRules, type PodIntent, type PodMemory, type PodView } from './pod-view.ts';
 import { forgetUnwanted, type Outcome, remember } from './remember.ts';
 import { podStatus } from './status/pod-status.ts';
 
@@ -30,7 +25,8 @@ export interface PodWorkerPorts {
   readonly clock: Clock;
   readonly logger: Logger;
   observe(uid: string): ObservedPod;
-  health(uid: string): Readonly<Record<string, ContainerHealth>>;
+  /** Tells the probes what is, and takes what they say of the pod's containers. */
+  health(update: ProberUpdate): Readonly<Record<string, ContainerHealth>>;
   nodeRules(): NodeRules;
   /** Carries an action out. Never rejects; the signal aborts when the pod's intent turns against it. */
   execute(action: Action, context: ActionContext): Promise<Outcome>;
@@ -224,7 +220,12 @@ export class PodWorker {
       memory: this.#memory,
       messages: this.#messages,
       inFlight: new Set(this.#inFlight.keys()),
-      health: this.#ports.health(this.#pod.metadata.uid),
+      health: this.#ports.health({
+        pod: this.#pod,
+        observed,
+        terminating: this.#intent.kind === 'terminate' || this.#memory.terminal !== undefined,
+        hookPending: (id) => !this.#memory.hooksDone[id],
+      }),
       node: this.#ports.nodeRules(),
       now: this.#ports.clock.now(),
     };

@@ -94,6 +94,7 @@ function effect(memory: PodMemory, action: Action): Partial<PodMemory> {
       return { erased: true };
     case 'remove-container':
       return {
+        endedByProbe: without(memory.endedByProbe, action.containerId),
         hooksDone: without(memory.hooksDone, action.containerId),
         preStopBegan: without(memory.preStopBegan, action.containerId),
         ...(action.next && {
@@ -103,6 +104,7 @@ function effect(memory: PodMemory, action: Action): Partial<PodMemory> {
       };
     case 'stop-container':
       return {
+        ...(action.byProbe && { endedByProbe: { ...memory.endedByProbe, [action.containerId]: true } }),
         hooksDone: without(memory.hooksDone, action.containerId),
         preStopBegan: without(memory.preStopBegan, action.containerId),
       };

@@ -9,25 +9,15 @@ import type { ContainerPlace } from '../kubernetes/init-containers.ts';
 import type { Pod } from '../kubernetes/types.ts';
 import { type EventRecorder, podEventObject } from '../telemetry/events.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import type { Counter, Histogram, Labels, MetricOptions } from '../telemetry/metrics.ts';
+import type { Counter, Histogram, Labels, Metrics } from '../telemetry/metrics.ts';
 import { type ProbeKind, probeTitle } from './probe-kind.ts';
 import type { ProbeOutcome } from './probe-outcome.ts';
-
-/** A metrics registry that can drop single series: probes come and go with containers. */
-export interface ProbeMetrics {
-  counter(options: MetricOptions): Counter & SeriesRemoval;
-  histogram(options: MetricOptions & { buckets: readonly number[] }): Histogram & SeriesRemoval;
-}
-
-interface SeriesRemoval {
-  remove(labels: Labels): void;
-}
 
 export interface ProbeReportsOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly events: EventRecorder;
-  readonly metrics: ProbeMetrics;
+  readonly metrics: Metrics;
 }
 
 /** Whose probe it is. */
@@ -50,8 +40,8 @@ const repetitionMs = 900;
 
 export class ProbeReports {
   readonly #options: ProbeReportsOptions;
-  readonly #total: Counter & SeriesRemoval;
-  readonly #duration: Histogram & SeriesRemoval;
+  readonly #total: Counter;
+  readonly #duration: Histogram;
   /** How many probes share a series of durations, by its labels. */
   readonly #sharing = new Map<string, number>();
 

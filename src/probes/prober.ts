@@ -20,13 +20,14 @@ import { type ContainerPlace, podContainers } from '../kubernetes/init-container
 import type { Pod } from '../kubernetes/types.ts';
 import { type EventRecorder, podEventObject } from '../telemetry/events.ts';
 import type { Logger } from '../telemetry/logger.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 import { ContainerProbes, type ProbedContainer } from './container-probes.ts';
 import type { ContainerHealth } from './container-verdict.ts';
 import { DueQueue } from './due-queue.ts';
 import type { ExecSync } from './handlers/exec.ts';
 import { probeKinds, probeOf } from './probe-kind.ts';
 import type { ProbeMemory } from './probe-memory.ts';
-import { type ProbeMetrics, ProbeReports } from './probe-reports.ts';
+import { ProbeReports } from './probe-reports.ts';
 import { ProbeRunner } from './probe-runner.ts';
 import { readTimingAnnotation, type TimingOverrides, timingAnnotation } from './timing-annotation.ts';
 
@@ -35,7 +36,7 @@ export interface ProberOptions {
   readonly logger: Logger;
   readonly events: EventRecorder;
   /** The registry behind `/metrics/probes`. */
-  readonly metrics: ProbeMetrics;
+  readonly metrics: Metrics;
   readonly exec: ExecSync;
   readonly memory: ProbeMemory;
   /** Addresses of the node, for pods on its network; the first one counts. */

@@ -109,6 +109,11 @@ export class RuntimeObserver {
     return [...this.#idsOfPod.keys()];
   }
 
+  /** Ids of every container that is known. */
+  containers(): Iterable<string> {
+    return this.#containers.keys();
+  }
+
   /** Name, labels and annotations of a pod as the runtime has them. */
   identity(uid: string): PodName | undefined {
     return this.#names.get(uid);

@@ -10,6 +10,12 @@ import { listen, type RunningServer } from './http-listener.ts';
 import { sendPodList } from './pod-list.ts';
 import { createRouter, type Route, sendText } from './router.ts';
 
+/** Metrics in the Prometheus text format. */
+export interface Exposition {
+  readonly contentType: string;
+  exposition(): Promise<string>;
+}
+
 export interface ReadOnlyServerOptions {
   address: string;
   port: number;
@@ -18,7 +24,9 @@ export interface ReadOnlyServerOptions {
   /** Pods with their status as the agent reports it, asked for at each request. */
   pods: () => Iterable<Pod>;
   /** The metrics registry. */
-  metrics: { readonly contentType: string; exposition(): Promise<string> };
+  metrics: Exposition;
+  /** The registry of probe results. */
+  probeMetrics: Exposition;
   clock: Clock;
   log: Logger;
 }
@@ -37,7 +45,7 @@ const debugPaths = [
 
 /** Resolves when requests are served; rejects with a `ListenError` that tells what to change. */
 export function startReadOnlyServer(options: ReadOnlyServerOptions): Promise<RunningServer> {
-  const { address, port, checks, clock, pods, metrics } = options;
+  const { address, port, checks, clock, pods, metrics, probeMetrics } = options;
   const log = options.log.with({ logger: 'server' });
   const setting = {
     server: 'the read-only API',
@@ -47,18 +55,8 @@ export function startReadOnlyServer(options: ReadOnlyServerOptions): Promise<Run
   const routes: Route[] = [
     ...healthRoutes([pingCheck, ...checks], clock, log),
     { method: 'GET', path: '/pods', answer: (exchange) => sendPodList(exchange, pods()) },
-    {
-      method: 'GET',
-      path: '/metrics',
-      async answer({ response }) {
-        const text = await metrics.exposition();
-        response.writeHead(200, {
-          'content-type': metrics.contentType,
-          'content-length': Buffer.byteLength(text),
-        });
-        response.end(text);
-      },
-    },
+    metricsRoute('/metrics', metrics),
+    metricsRoute('/metrics/probes', probeMetrics),
     ...debugPaths.map((path) => ({
       path,
       answer: ({ response }: { response: Parameters<typeof sendText>[0] }) =>
@@ -66,4 +64,19 @@ export function startReadOnlyServer(options: ReadOnlyServerOptions): Promise<Run
     })),
   ];
   return listen({ address, port, clock, log, setting }, createRouter(routes, log));
+}
+
+function metricsRoute(path: string, metrics: Exposition): Route {
+  return {
+    method: 'GET',
+    path,
+    async answer({ response }) {
+      const text = await metrics.exposition();
+      response.writeHead(200, {
+        'content-type': metrics.contentType,
+        'content-length': Buffer.byteLength(text),
+      });
+      response.end(text);
+    },
+  };
 }

@@ -65,6 +65,7 @@ async function readOnly(t: TestContext, options: Partial<ReadOnlyServerOptions> 
     checks: [],
     pods: () => [],
     metrics: { contentType: 'text/plain; version=0.0.4', exposition: async () => 'up 1\n' },
+    probeMetrics: { contentType: 'text/plain; version=0.0.4', exposition: async () => 'prober 1\n' },
     ...options,
   });
   t.after(() => server.close());

@@ -44,7 +44,10 @@ export class MetricsRegistry implements Metrics {
   counter(options: MetricOptions): Counter {
     return this.#declare('counter', options, () => {
       const counter = new PromCounter(this.#config(options));
-      return { inc: (labels, by = 1) => (labels ? counter.inc(labels, by) : counter.inc(by)) };
+      return {
+        inc: (labels, by = 1) => (labels ? counter.inc(labels, by) : counter.inc(by)),
+        remove: (labels) => counter.remove(labels),
+      };
     });
   }
 
@@ -63,6 +66,7 @@ export class MetricsRegistry implements Metrics {
       const histogram = new PromHistogram({ ...this.#config(options), buckets: [...options.buckets] });
       return {
         observe: (value, labels) => (labels ? histogram.observe(labels, value) : histogram.observe(value)),
+        remove: (labels) => histogram.remove(labels),
       };
     });
   }

@@ -6,6 +6,8 @@ export type Labels = Record<string, string>;
 
 export interface Counter {
   inc(labels?: Labels, by?: number): void;
+  /** Forgets the series with these labels. */
+  remove(labels: Labels): void;
 }
 
 export interface Gauge {
@@ -17,6 +19,8 @@ export interface Gauge {
 export interface Histogram {
   /** `value` in the metric's unit, seconds for durations. */
   observe(value: number, labels?: Labels): void;
+  /** Forgets the series with these labels. */
+  remove(labels: Labels): void;
 }
 
 export interface MetricOptions {
@@ -35,8 +39,8 @@ export interface Metrics {
 
 /** Counts nothing; for tests and for embedding. */
 export const silentMetrics: Metrics = {
-  counter: () => ({ inc() {} }),
+  counter: () => ({ inc() {}, remove() {} }),
   gauge: () => ({ set() {}, remove() {} }),
   observedGauge() {},
-  histogram: () => ({ observe() {} }),
+  histogram: () => ({ observe() {}, remove() {} }),
 };

@@ -17,10 +17,13 @@ import { NodePodConfigs } from '../../src/pods/pod-configs.ts';
 import { PodRecords } from '../../src/pods/pod-records.ts';
 import type { PodReport, PodWorkerPorts } from '../../src/pods/pod-worker.ts';
 import { PodWorkers } from '../../src/pods/pod-workers.ts';
+import type { ProbeMemory } from '../../src/probes/probe-memory.ts';
+import { Prober } from '../../src/probes/prober.ts';
 import { ImagePuller } from '../../src/runtime/images/image-puller.ts';
 import { RuntimeObserver } from '../../src/runtime/runtime-observer.ts';
 import type { EventRecorder } from '../../src/telemetry/events.ts';
 import { type Logger, silentLogger } from '../../src/telemetry/logger.ts';
+import { silentMetrics } from '../../src/telemetry/metrics.ts';
 import { PodVolumes } from '../../src/volumes/pod-volumes.ts';
 import { createVolumeKinds } from '../../src/volumes/volume-kinds.ts';
 import { Outside } from './outside.ts';
@@ -39,6 +42,7 @@ export interface LoopOptions {
   readonly root?: string;
   readonly networkNotReady?: () => string | undefined;
   readonly readMessages?: PodWorkerPorts['readMessages'];
+  readonly memory?: ProbeMemory;
   readonly maxRestartBackoffMs?: number;
   /** Replaces parts of what the executors work with. */
   readonly services?: (services: PodServices) => Partial<PodServices>;
@@ -126,13 +130,23 @@ export async function startLoop(options: LoopOptions): Promise<TestLoop> {
   const known = await records.readAll();
   await observer.relist(signal);
   const reports: PodReport[] = [];
+  const prober = new Prober({
+    clock,
+    logger,
+    events: recorder,
+    metrics: silentMetrics,
+    exec: runtime,
+    memory: options.memory ?? { recall: () => undefined, remember() {}, forget() {} },
+    hostIps: [],
+    onChange: (uid) => workers?.wake(uid),
+  });
   const ports: PodWorkerPorts = {
     clock,
     logger,
     runtimeName: 'containerd',
     hostIps: [],
     observe: (uid) => observer.pod(uid),
-    health: () => ({}),
+    health: (update) => prober.update(update),
     nodeRules: () => {
       const networkNotReady = options.networkNotReady?.();
       return {
@@ -164,7 +178,10 @@ export async function startLoop(options: LoopOptions): Promise<TestLoop> {
           yield podFromRuntime(observer.pod(uid), identity);
       }
     },
-    onGone: (pod) => gone.push(pod.metadata.name),
+    onGone: (pod) => {
+      prober.forget(pod.metadata.uid);
+      gone.push(pod.metadata.name);
+    },
   });
   workers = running;
   const background = observer.run(signal);
@@ -176,6 +193,7 @@ export async function startLoop(options: LoopOptions): Promise<TestLoop> {
     );
   const letGo = () => {
     running.close();
+    prober.close();
     stopping.abort(new Error('the agent stops'));
   };
   outside.onClosed(letGo);

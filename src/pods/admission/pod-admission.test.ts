@@ -42,7 +42,10 @@ function startNode(given: { records?: PodRecord[]; running?: Pod[] } = {}) {
     },
     metrics: {
       ...silentMetrics,
-      counter: ({ name }) => ({ inc: (labels) => counted.push(`${name} ${labels?.['reason']}`) }),
+      counter: ({ name }) => ({
+        inc: (labels) => counted.push(`${name} ${labels?.['reason']}`),
+        remove() {},
+      }),
     },
     logger: silentLogger,
   });

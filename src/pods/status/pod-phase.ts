@@ -66,5 +66,5 @@ function hasRun(status: ContainerStatus | undefined): boolean {
 function restarts({ view, containers }: PhaseInput, name: string): boolean {
   const place = containers.find(({ container }) => container.name === name);
   const instance = newestInstance(view.observed, name);
-  return !!place && (!instance || mayRestart(view.pod, place.container, place.kind, instance));
+  return !!place && (!instance || mayRestart(view, place.container, place.kind, instance));
 }

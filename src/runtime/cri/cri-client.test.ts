@@ -209,8 +209,8 @@ describe('CriClient', () => {
       seen.push([name.replace('kubelet_', ''), ...Object.values(labels ?? {}), value].join(' ').trim());
     const metrics: Metrics = {
       ...silentMetrics,
-      counter: ({ name }) => ({ inc: (labels) => note(name, labels) }),
-      histogram: ({ name }) => ({ observe: (value, labels) => note(name, labels, value) }),
+      counter: ({ name }) => ({ inc: (labels) => note(name, labels), remove() {} }),
+      histogram: ({ name }) => ({ observe: (value, labels) => note(name, labels, value), remove() {} }),
     };
     const client = new CriClient({ endpoint: server.socket, clock, metrics });
     await client.version({ version: '' });

@@ -449,8 +449,9 @@ suite('image puller', () => {
       histogram: () => ({
         observe: (value: number, labels?: Record<string, string>) =>
           seen.push([value, labels?.image_size_in_bytes]),
+        remove() {},
       }),
-      counter: () => ({ inc() {} }),
+      counter: () => ({ inc() {}, remove() {} }),
       gauge: () => ({ set() {}, remove() {} }),
       observedGauge() {},
     });
