@@ -1,0 +1,82 @@
+/**
+ * One agent and many pods at once: a test file names all its pods first, they start together, and each test
+ * waits for the one it is about.
+ */
+import { mkdirSync } from 'node:fs';
+import { after, before } from 'node:test';
+import type { Container, Pod, PodManifest, PodSpec } from '../../../src/kubernetes/types.ts';
+import { Agent, type AgentOptions, shellPod } from '../../e2e/agent.ts';
+import { recordVolume, Timeline } from './recorder.ts';
+
+export class Scenarios {
+  readonly agent: Agent;
+  readonly #manifests = new Map<string, PodManifest>();
+
+  /** Registers the hooks that start the agent with every pod declared meanwhile, and end it. */
+  constructor(options: AgentOptions = {}) {
+    this.agent = new Agent({
+      ...options,
+      // Restarts in a loop are to be seen within the patience of a test.
+      configuration: {
+        crashLoopBackOff: { maxContainerRestartPeriod: '1s' },
+        ...options.configuration,
+      },
+    });
+    before(async () => {
+      await this.agent.start();
+      for (const [name, manifest] of this.#manifests) this.agent.write(name, manifest);
+    });
+    after(() => this.agent.dispose());
+  }
+
+  /** Declares a pod that starts with the others; answers its name. */
+  pod(name: string, manifest: PodManifest): string {
+    if (this.#manifests.has(name)) throw new Error(`there are two pods ${name}`);
+    this.#manifests.set(name, manifest);
+    return name;
+  }
+
+  /** A pod of recorded containers. */
+  recorded(
+    name: string,
+    spec: Partial<PodSpec> & { containers: Container[] },
+    metadata: Partial<Pod['metadata']> = {},
+  ): string {
+    const path = this.agent.path('records', name);
+    mkdirSync(path, { recursive: true });
+    const volumes = [{ name: recordVolume, hostPath: { path, type: 'Directory' } }, ...(spec.volumes ?? [])];
+    const manifest = shellPod(name, '', { ...spec, volumes });
+    return this.pod(name, { ...manifest, metadata: { ...metadata, name } });
+  }
+
+  timeline(name: string): Timeline {
+    return Timeline.read(this.agent.path('records', name));
+  }
+
+  /** Waits until `is` holds of what the pod has recorded. */
+  async untilRecorded(name: string, what: string, is: (timeline: Timeline) => boolean): Promise<Timeline> {
+    await this.agent.eventually(
+      `${name}: ${what}`,
+      async () => is(this.timeline(name)),
+      () => String(this.timeline(name)),
+    );
+    return this.timeline(name);
+  }
+
+  phase(name: string, phase: string): Promise<Pod> {
+    return this.agent.until(name, phase, ({ status }) => status?.phase === phase);
+  }
+}
+
+/** The status of a container of any kind. */
+export function containerOf(pod: Pod | undefined, name: string) {
+  const { initContainerStatuses = [], containerStatuses = [] } = pod?.status ?? {};
+  return [...initContainerStatuses, ...containerStatuses].find((status) => status.name === name);
+}
+
+export const reasonOf = (pod: Pod | undefined, name: string) =>
+  containerOf(pod, name)?.state?.waiting?.reason ?? containerOf(pod, name)?.state?.terminated?.reason;
+
+export function conditionOf(pod: Pod | undefined, type: string) {
+  return pod?.status?.conditions?.find((condition) => condition.type === type);
+}
