@@ -52,11 +52,10 @@ function print({ exitCode, stdout, stderr }: CommandResult): number {
 }
 
 main(process.argv.slice(2)).then(
-  (code) => {
-    process.exitCode = code;
-  },
+  // Everything has been let go of in order; a connection that was just being made keeps nobody waiting.
+  (code) => process.exit(code),
   (error: unknown) => {
     console.error(error);
-    process.exitCode = 1;
+    process.exit(1);
   },
 );

@@ -10,6 +10,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -156,14 +157,16 @@ export class Agent {
   /** Waits until the process has ended by itself. */
   async ended(): Promise<number | null> {
     const agent = this.#process;
-    if (agent && agent.exitCode === null && agent.signalCode === null) await once(agent, 'exit');
+    await this.eventually(
+      'the end of the agent',
+      async () => !agent || agent.exitCode !== null || agent.signalCode !== null,
+    );
     return agent?.exitCode ?? null;
   }
 
-  /** Ends every pod, then the agent; for `after` hooks. */
-  async dispose(): Promise<void> {
-    for (const name of ['manifests', 'moved']) rmSync(this.path(name), { recursive: true, force: true });
-    mkdirSync(this.path('manifests'));
+  /** Ends every pod, then the agent; for `afterEach` hooks. */
+  async clear(): Promise<void> {
+    for (const name of readdirSync(this.path('manifests'))) rmSync(this.path('manifests', name));
     await this.kill();
     await this.start({ ...this.#options, flags: [], configuration: {} });
     await this.eventually(
@@ -171,6 +174,11 @@ export class Agent {
       async () => (await this.pods()).length === 0 && (await this.ours()) === 0,
     );
     await this.kill('SIGTERM');
+  }
+
+  /** As `clear`, for good; for `after` hooks. */
+  async dispose(): Promise<void> {
+    await this.clear();
     await this.runtime.close();
   }
 
