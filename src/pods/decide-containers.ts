@@ -7,7 +7,7 @@ import { containerHash } from '../kubernetes/hash.ts';
 import { type ContainerKind, type ContainerPlace, podContainers } from '../kubernetes/init-containers.ts';
 import type { Container } from '../kubernetes/types.ts';
 import type { ObservedContainer, ObservedSandbox } from '../runtime/observed-pod.ts';
-import { containerKey } from './action.ts';
+import { containerKey, imageKey } from './action.ts';
 import { isLive, newestInstance } from './instances.ts';
 import { beforeFirstStart, type PlanDraft, type Waiting } from './plan.ts';
 import { planStop } from './plan-stop.ts';
@@ -153,12 +153,9 @@ export function hasStarted(view: PodView, spec: Container, running: ObservedCont
   return spec.startupProbe === undefined || view.health[running.id]?.started === true;
 }
 
-function start(
-  { draft, view }: Scope,
-  { container: spec, kind }: ContainerPlace,
-  created: ObservedContainer,
-): void {
-  if (kind === 'regular' && earlierHookRuns(view, spec.name)) {
+function start(scope: Scope, { container: spec, kind }: ContainerPlace, created: ObservedContainer): void {
+  const { draft, view } = scope;
+  if (kind === 'regular' && earlierHookRuns(scope, spec.name)) {
     draft.wait(spec.name, beforeFirstStart(view));
     return;
   }
@@ -172,7 +169,8 @@ function start(
 }
 
 /** A postStart hook holds back the main containers behind it, as on every Kubernetes node. */
-function earlierHookRuns({ pod, observed, memory, inFlight }: PodView, name: string): boolean {
+function earlierHookRuns({ draft, view }: Scope, name: string): boolean {
+  const { pod, observed, memory } = view;
   const mains = pod.spec.containers;
   const earlier = mains.slice(
     0,
@@ -180,12 +178,19 @@ function earlierHookRuns({ pod, observed, memory, inFlight }: PodView, name: str
   );
   return earlier.some((container) => {
     if (!container.lifecycle?.postStart) return false;
+    if (draft.busy(containerKey(container.name))) return true;
     const instance = newestInstance(observed, container.name);
-    return (
-      inFlight.has(containerKey(container.name)) ||
-      (instance?.state === 'Running' && !memory.hooksDone[instance.id])
-    );
+    if (instance) return instance.state === 'Running' && !memory.hooksDone[instance.id];
+    // One that is still to be made goes first; one that cannot be made holds up nobody.
+    return !firstStartFails(view, container.name);
   });
+}
+
+function firstStartFails({ memory: { failures } }: PodView, name: string): boolean {
+  return (
+    failures[`ensure-image:${imageKey(name)}`] !== undefined ||
+    failures[`create-container:${containerKey(name)}`] !== undefined
+  );
 }
 
 function stop({ draft, view }: Scope, container: ObservedContainer, reason: string): void {

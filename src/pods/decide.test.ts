@@ -99,6 +99,30 @@ describe('a pod on its way up', () => {
     const plan = model.view(['container/a']);
     assert.equal(decidedStarts(plan).includes('b'), false);
   });
+
+  it('starts the container with the hook first even when both are made together', () => {
+    const hook = { postStart: { exec: { command: ['true'] } } };
+    const model = new PodModel(
+      testPod({
+        containers: [
+          { name: 'a', image: 'i', lifecycle: hook },
+          { name: 'b', image: 'i' },
+        ],
+      }),
+    );
+    while (!model.newest('a') || !model.newest('b')) model.step();
+    assert.deepEqual(decidedStarts(model.view()), ['a']);
+    // Its image may come after the other's; only one that never comes lets the others pass.
+    const view = model.view();
+    const observed = {
+      ...view.observed,
+      containers: view.observed.containers.filter(({ name }) => name !== 'a'),
+    };
+    assert.deepEqual(decidedStarts({ ...view, observed }), []);
+    const failure = { reason: 'ErrImagePull', message: 'no', count: 1, retryAt: view.now + 10_000 };
+    const memory = { ...view.memory, images: {}, failures: { 'ensure-image:image/a': failure } };
+    assert.deepEqual(decidedStarts({ ...view, observed, memory }), ['b']);
+  });
 });
 
 function decidedStarts(view: PodView): string[] {
