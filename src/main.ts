@@ -1,5 +1,4 @@
 /** The executable: what the command line asks for, then the exit code. */
-import { readdirSync, readFileSync } from 'node:fs';
 import { commandConfigValidate } from './cli/command-config-validate.ts';
 import { commandHelp } from './cli/command-help.ts';
 import type { CommandResult } from './cli/command-result.ts';
@@ -7,16 +6,9 @@ import { commandRun } from './cli/command-run.ts';
 import { commandVersion, type ProductVersion, printVersion } from './cli/command-version.ts';
 import { parseCommand } from './cli/parse-command.ts';
 import { printErrors } from './cli/print-errors.ts';
+import { diskFiles } from './config/disk-files.ts';
 
-const files = {
-  cwd: process.cwd(),
-  readFile: (path: string) => readFileSync(path, 'utf8'),
-  readDirectory: (path: string) =>
-    readdirSync(path, { withFileTypes: true }).map((entry) => ({
-      name: entry.name,
-      isDirectory: entry.isDirectory(),
-    })),
-};
+const files = { cwd: process.cwd(), ...diskFiles };
 
 const version: ProductVersion = {
   product: process.env['KUBELET_TS_VERSION'] ?? 'development',
@@ -26,12 +18,10 @@ const version: ProductVersion = {
 
 async function main(argv: readonly string[]): Promise<number> {
   const command = parseCommand(argv);
-  const color = process.stderr.isTTY === true;
+  const color = process.stderr.isTTY;
   switch (command.kind) {
     case 'help':
-      return print(
-        commandHelp({ width: process.stdout.columns ?? 100, color: process.stdout.isTTY === true }),
-      );
+      return print(commandHelp({ width: process.stdout.columns ?? 100, color: process.stdout.isTTY }));
     case 'print-version':
       return print(printVersion(command.form, version));
     case 'version':

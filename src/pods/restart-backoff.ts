@@ -13,9 +13,6 @@ export const nextBackoffAnnotation = 'io.kubelet-ts.container.nextBackoffMs';
 
 const baseMs = 10_000;
 
-/** Upper bound unless `crashLoopBackOff.maxContainerRestartPeriod` says otherwise. */
-export const defaultMaxRestartBackoffMs = 300_000;
-
 export interface RestartBackoff {
   /** When the next instance may be made, epoch milliseconds. */
   readonly startAt: number;
