@@ -110,7 +110,7 @@ export class NodePodConfigs implements PodConfigs, ImageSupply {
         image: container.image ?? '',
         policy: container.imagePullPolicy ?? 'IfNotPresent',
         // What is wrong with the sandbox is told where it is made; the image is the same.
-        sandboxConfig: await this.sandbox(pod, 0).catch(() => undefined),
+        sandboxConfig: await this.#anySandbox(pod).catch(() => undefined),
         annotations: pod.metadata.annotations,
         onEvent: ({ type, reason, message }) => {
           events.event(podEventObject(pod, fieldPath), type, reason, message);
@@ -123,6 +123,12 @@ export class NodePodConfigs implements PodConfigs, ImageSupply {
     const users = this.#imageUsers.get(uid) ?? new Map<string, ImageUser>();
     this.#imageUsers.set(uid, users.set(outcome.imageRef, outcome.user));
     return outcome;
+  }
+
+  /** A pull cares for the pod, not for which of its sandboxes it is. */
+  #anySandbox(pod: Pod): Promise<PodSandboxConfig> {
+    const known = this.#sandboxes.get(pod.metadata.uid);
+    return known?.pod === pod ? known.config : this.sandbox(pod, 0);
   }
 
   /** Worked out once for each sandbox; its containers are made with the very same message. */

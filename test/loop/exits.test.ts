@@ -167,6 +167,20 @@ describe('a sandbox that dies', () => {
     await loop.stop();
   });
 
+  it('has its configuration worked out once for each sandbox, whatever happens in it', async () => {
+    // Told each time the DNS of a pod is worked out on a node without cluster DNS.
+    const told = () => loop.events.filter((event) => event.startsWith('MissingClusterDNS')).length;
+    const pod = filePod('pod');
+    const loop = await running(pod);
+    world.runtime.crashSandbox(world.runtime.sandboxes[0]!.id);
+    await untilAttempt(1);
+    world.runtime.exit(world.runtime.running('web').id, 1);
+    await loop.pass(10_000);
+    await untilAttempt(2);
+    assert.equal(told(), 2);
+    await loop.stop();
+  });
+
   it('again and again makes no hot loop and no heap of dead ones', async () => {
     const pod = filePod('pod');
     const stopCrashing = world.runtime.onEvent(({ kind, object, id }) => {
