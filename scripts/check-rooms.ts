@@ -8,7 +8,7 @@ import { dirname, join, relative } from 'node:path';
 /** From the ground up. `main.ts` and `index.ts` stand on the roof and may import anything. */
 const floors: readonly (readonly string[])[] = [
   ['concurrency', 'kubernetes', 'linux', 'telemetry'],
-  ['config'],
+  ['config', 'client'],
   ['sources', 'runtime', 'volumes', 'resources', 'probes', 'node', 'stats', 'logs', 'credentials', 'server'],
   ['pods'],
   ['agent'],
