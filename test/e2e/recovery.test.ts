@@ -70,14 +70,15 @@ describe('an agent that is killed', () => {
         await agent.start({ killAt: `${moment}:${kind}` });
         await agent.ended();
         await agent.start();
+        const directories = ['root/pods', 'root/kubelet-ts/pods', 'logs/pods', 'logs/containers'];
+        const left = () => directories.flatMap((directory) => readdirSync(agent.path(directory)));
         await agent.eventually(
           'gone',
-          async () => (await agent.pod('full')) === undefined && (await agent.ours()) === 0,
+          async () =>
+            (await agent.pod('full')) === undefined && (await agent.ours()) === 0 && left().length === 0,
+          () => left().join(' '),
         );
         assert.deepEqual(await agent.instances(pod.metadata.uid), []);
-        for (const directory of ['root/pods', 'root/kubelet-ts/pods', 'logs/pods', 'logs/containers']) {
-          assert.deepEqual(readdirSync(agent.path(directory)), [], directory);
-        }
       });
     }
   }
