@@ -85,9 +85,9 @@ describe('the end of a pod', () => {
     model.settle();
     const deadline = activeDeadline(model.view());
     assert.equal(deadline, model.memory.startTime! + 60_000);
-    model.now = deadline! - 1;
+    model.now = deadline - 1;
     assert.equal(podEnd(model.view()), undefined);
-    model.now = deadline!;
+    model.now = deadline;
     assert.deepEqual(podEnd(model.view()), {
       phase: 'Failed',
       reason: 'DeadlineExceeded',

@@ -67,7 +67,7 @@ function scene() {
     observer,
     present,
     hold: () => (holding = true),
-    async release() {
+    release: async () => {
       holding = false;
       for (const resolve of held.splice(0)) resolve();
       await settle();

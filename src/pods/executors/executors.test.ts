@@ -9,7 +9,7 @@ import { ContainerConfigError } from '../../runtime/translation/container-config
 import { silentLogger } from '../../telemetry/logger.ts';
 import type { Action } from '../action.ts';
 import { testPod } from '../fixtures/pod-model.ts';
-import { emptyMemory, type PodMemory } from '../pod-view.ts';
+import { emptyMemory } from '../pod-view.ts';
 import { executeWith, executors } from './executors.ts';
 import type { PodServices } from './pod-services.ts';
 
@@ -96,8 +96,7 @@ function scene(broken: Readonly<Record<string, Error>> = {}, shown: ObservedPod 
   const run = (
     action: Action,
     { memory = emptyMemory, signal = new AbortController().signal, pod = testPod() } = {},
-  ) =>
-    executeWith(services)(action, { pod, memory: memory as PodMemory, observed, status: undefined, signal });
+  ) => executeWith(services)(action, { pod, memory, observed, status: undefined, signal });
   return { done, events, run };
 }
 

@@ -273,7 +273,7 @@ describe('the other fields of a pod’s status', () => {
     [['10.0.0.1', '10.0.0.2', 'fd00::1', 'fd00::2'], ['192.0.2.1'], ['10.0.0.1', 'fd00::1']],
   ];
   for (const [ips, hostIps, wanted] of addresses) {
-    it(`tell one address of each family, the node’s first: ${ips} on ${hostIps}`, () => {
+    it(`tell one address of each family, the node’s first: ${ips.join()} on ${hostIps.join()}`, () => {
       const model = settled();
       model.sandboxes = model.sandboxes.map((sandbox) => ({ ...sandbox, ips }));
       const { podIP, podIPs } = statusOf(model, undefined, hostIps);
