@@ -46,7 +46,11 @@ export function checkSteps(): Step[] {
   const unit = testFiles('src/**/*.test.ts', 'scripts/**/*.test.ts');
   const fixtures = testFiles('test/**/*.test.ts').filter((file) => !elsewhere.test(file));
   const onContainerd = testFiles(...containerdTests);
-  const inVirtualMachine = [...onContainerd, ...testFiles('test/vm/inside/**/*.test.ts')];
+  // Where the agent is killed makes no difference to the kernel, and takes long on an emulated machine.
+  const inVirtualMachine = [
+    ...onContainerd.filter((file) => !file.endsWith('/killed.test.ts')),
+    ...testFiles('test/vm/inside/**/*.test.ts'),
+  ];
   return [
     check('types', 'the compiler accepts every file', 'tsc'),
     check('lint', 'no floating promise, no any, no import cycle', 'oxlint', '--type-aware'),
