@@ -16,6 +16,8 @@ export type RuntimeEvent =
 export interface RuntimeEventSource {
   /** Which stream it is, for the log: `containerd`, `cri`, `docker`. */
   readonly name: string;
+  /** False once it is known that this runtime tells nothing; exits are then found by looking only. */
+  readonly flowing: boolean;
   /** Delivers events until `signal` aborts; reconnects with back-off and says `gap` after each connect. */
   run(listener: (event: RuntimeEvent) => void, signal: AbortSignal): Promise<void>;
 }

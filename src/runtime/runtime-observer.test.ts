@@ -14,7 +14,7 @@ const labels = {
 };
 
 /** A runtime with one container whose answers the test decides. */
-function scene() {
+function scene({ flowing = true } = {}) {
   const clock = new VirtualClock();
   const abort = new AbortController();
   const asked: string[] = [];
@@ -47,6 +47,7 @@ function scene() {
     runtime,
     events: {
       name: 'test',
+      flowing,
       run: async (listener) => {
         tell = listener;
         await new Promise((resolve) => abort.signal.addEventListener('abort', resolve));
@@ -143,6 +144,17 @@ describe('RuntimeObserver', () => {
     it.set(ContainerState.CONTAINER_EXITED);
     await it.observer.refreshContainer('c');
     assert.deepEqual(it.changes.slice(before), ['uid']);
+    it.stop();
+  });
+});
+
+describe('RuntimeObserver with a runtime that tells nothing', () => {
+  it('looks every second', async () => {
+    const it = scene({ flowing: false });
+    await it.start();
+    it.set(ContainerState.CONTAINER_EXITED);
+    await it.clock.advance(1000);
+    assert.equal(it.seen(), 'Exited');
     it.stop();
   });
 });

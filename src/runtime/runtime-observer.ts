@@ -321,7 +321,7 @@ export class RuntimeObserver {
         asked = true;
         wait.abort();
       };
-      let every = events ? relistEveryMs.withEvents : relistEveryMs.withoutEvents;
+      let every = events?.flowing ? relistEveryMs.withEvents : relistEveryMs.withoutEvents;
       try {
         await this.relist(signal);
       } catch (error) {

@@ -97,6 +97,7 @@ export async function startLoop(options: LoopOptions): Promise<TestLoop> {
     runtime,
     events: {
       name: 'fake',
+      flowing: true,
       run: (listener, end) =>
         world.runtime.events().run((event) => {
           if (outside.isOpen) listener(event);

@@ -58,6 +58,7 @@ export function containerdEvents(options: ContainerdEventsOptions): RuntimeEvent
   };
   return {
     name: 'containerd',
+    flowing: true,
     run: (listener, signal) =>
       runEventStream(
         { name: 'containerd', connection, call, translate: translateEnvelope, clock, logger },

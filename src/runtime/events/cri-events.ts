@@ -22,6 +22,7 @@ export function criEvents({ connection, clock, logger }: CriEventsOptions): Runt
   };
   return {
     name: 'cri',
+    flowing: true,
     run: (listener, signal) =>
       runEventStream(
         { name: 'cri', connection, call, translate: translateCriEvent, clock, logger },

@@ -28,10 +28,15 @@ export function runtimeEventSource(options: RuntimeEventSourceOptions): RuntimeE
     runtimeName === 'containerd'
       ? [containerdEvents({ ...shared, ...(namespace && { namespace }) }), criEvents(shared)]
       : [criEvents(shared)];
+  let flowing = true;
   return {
     name: candidates[0]?.name ?? 'none',
+    get flowing() {
+      return flowing;
+    },
     async run(listener, signal) {
       while (!signal.aborted) {
+        flowing = true;
         for (const source of candidates) {
           try {
             logger.v(2, 'Listening to events of the runtime', { stream: source.name });
@@ -42,6 +47,8 @@ export function runtimeEventSource(options: RuntimeEventSourceOptions): RuntimeE
           }
         }
         logger.warn('The runtime has no event stream; exits are noticed by relisting only', { runtimeName });
+        flowing = false;
+        listener({ kind: 'gap' });
         await reconnected(connection, signal);
       }
     },
