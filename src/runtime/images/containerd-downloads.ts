@@ -75,11 +75,12 @@ class Download {
   constructor(store: ContentStore, image: string) {
     this.#store = store;
     const reference = tryParseImageReference(image);
-    // containerd notes on every blob which repositories it came from, and on manifests what they refer to.
+    // containerd notes on every blob which repositories of which host (without port) it came from, and on
+    // manifests what they refer to.
     this.#filter =
       reference &&
       [
-        `labels."containerd.io/distribution.source.${reference.domain}"~=${regexFor(reference.path)}`,
+        `labels."containerd.io/distribution.source.${hostOf(reference.domain)}"~=${regexFor(reference.path)}`,
         'labels."containerd.io/gc.ref.content.config"',
       ].join();
   }
@@ -114,6 +115,10 @@ class Download {
     }
     return [...this.#manifests.values()].find((layers) => layers.some(({ digest }) => written.has(digest)));
   }
+}
+
+function hostOf(domain: string): string {
+  return domain.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1');
 }
 
 /** The label may hold several repositories, with commas. */

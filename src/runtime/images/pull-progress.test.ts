@@ -116,7 +116,7 @@ describe("containerd's downloads", () => {
     assert.deepEqual(await download.look(signal), { doneBytes: 120, totalBytes: 160 });
     assert.equal(
       store.filters[0],
-      'labels."containerd.io/distribution.source.r.io:5000"~="(^|,)team/app(,|$)",labels."containerd.io/gc.ref.content.config"',
+      'labels."containerd.io/distribution.source.r.io"~="(^|,)team/app(,|$)",labels."containerd.io/gc.ref.content.config"',
     );
     // Between two layers nothing is under way; what is known stays known.
     store.writing = [];
