@@ -95,6 +95,17 @@ describe('the end of a pod', () => {
     });
   });
 
+  it('does not come by the stop of a container for a new image', () => {
+    const model = new PodModel(testPod({ restartPolicy: 'Never' }));
+    model.settle();
+    model.pod = testPod({ restartPolicy: 'Never', containers: [{ name: 'web', image: 'web:2' }] });
+    model.exit('web', 143);
+    assert.equal(podEnd(model.view()), undefined);
+    model.settle();
+    assert.equal(model.newest('web')?.state, 'Running');
+    assert.equal(model.newest('web')?.image, 'web:2');
+  });
+
   it('is not set by a deadline while the pod has not begun', () => {
     const model = new PodModel(testPod({ activeDeadlineSeconds: 60 }));
     const { startTime: _, ...memory } = model.memory;

@@ -3,6 +3,7 @@
  * container has failed for good, or its time is up.
  */
 
+import { containerHash } from '../kubernetes/hash.ts';
 import { podContainers } from '../kubernetes/init-containers.ts';
 import { newestInstance, usableSandbox } from './instances.ts';
 import type { PodView, TerminalVerdict } from './pod-view.ts';
@@ -18,6 +19,18 @@ export function podEnd(view: PodView): TerminalVerdict | undefined {
   const deadline = activeDeadline(view);
   if (deadline !== undefined && view.now >= deadline) return deadlineExceeded;
   return containersEnd(view);
+}
+
+/**
+ * How a pod ends that was deleted before it came to an end of its own, once no process of it is left: well
+ * only when each of its containers has run and returned 0.
+ */
+export function endByDeletion({ pod, observed }: PodView): TerminalVerdict {
+  const endedWell = pod.spec.containers.every(({ name }) => {
+    const instance = newestInstance(observed, name);
+    return instance?.state === 'Exited' && instance.exitCode === 0;
+  });
+  return { phase: endedWell && pod.spec.containers.length > 0 ? 'Succeeded' : 'Failed' };
 }
 
 /** When `activeDeadlineSeconds` runs out, epoch milliseconds. */
@@ -40,6 +53,8 @@ function containersEnd(view: PodView): TerminalVerdict | undefined {
     } else if (kind === 'regular') {
       const instance = newestInstance(observed, spec.name);
       if (instance?.state !== 'Exited' || mayRestart(view, spec, kind, instance)) return undefined;
+      // Stopped for a new image, which is to run whatever the policy says of ends.
+      if (instance.hash !== containerHash(spec)) return undefined;
       allExitedZero &&= instance.exitCode === 0;
     }
   }
