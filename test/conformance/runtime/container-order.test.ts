@@ -388,7 +388,7 @@ for (const policy of ['Always', 'OnFailure', 'Never'] as const) {
         const timeline = await scenarios.untilRecorded(name, 'main started', (seen) =>
           seen.has('main started'),
         );
-        assert.ok(timeline.at('sidecar starting', 1) < timeline.at('main starting'), String(timeline));
+        assert.ok(timeline.at('sidecar starting', 1) < timeline.at('main starting'), timeline.text);
       });
       it(after, async () => {
         const restartedLater = ({ events }: Timeline) =>

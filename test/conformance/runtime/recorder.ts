@@ -96,7 +96,7 @@ export class Timeline {
   /** When `what` happened first, or for the `nth` time, counted from 0; fails when it did not. */
   at(what: string, nth = 0): number {
     const event = this.events.filter((one) => one.what === what)[nth];
-    assert.ok(event, `"${what}" did not happen ${nth + 1} times:\n${this}`);
+    assert.ok(event, `"${what}" did not happen ${nth + 1} times:\n${this.text}`);
     return event.at;
   }
 
@@ -104,15 +104,15 @@ export class Timeline {
   inOrder(...whats: string[]): void {
     const positions = whats.map((what) => {
       const index = this.events.findIndex((event) => event.what === what);
-      assert.notEqual(index, -1, `"${what}" did not happen:\n${this}`);
+      assert.notEqual(index, -1, `"${what}" did not happen:\n${this.text}`);
       return index;
     });
     const sorted = positions.toSorted((a, b) => a - b);
-    assert.deepEqual(positions, sorted, `not in the order ${whats.join(', ')}:\n${this}`);
+    assert.deepEqual(positions, sorted, `not in the order ${whats.join(', ')}:\n${this.text}`);
   }
 
   never(what: string): void {
-    assert.ok(!this.has(what), `"${what}" happened:\n${this}`);
+    assert.ok(!this.has(what), `"${what}" happened:\n${this.text}`);
   }
 
   /** Both had begun before either ended. */
@@ -123,11 +123,11 @@ export class Timeline {
       [other, begunOne],
     ] as const) {
       const end = this.events.find(({ what }) => what === `${name} ended`);
-      assert.ok(!end || end.at >= begun, `${one} and ${other} did not run together:\n${this}`);
+      assert.ok(!end || end.at >= begun, `${one} and ${other} did not run together:\n${this.text}`);
     }
   }
 
-  toString(): string {
+  get text(): string {
     return this.events.map(({ at, what }) => `${at.toFixed(2)} ${what}`).join('\n');
   }
 }

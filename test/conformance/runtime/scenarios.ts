@@ -18,7 +18,7 @@ export class Scenarios {
       ...options,
       // Restarts in a loop are to be seen within the patience of a test.
       configuration: {
-        crashLoopBackOff: { maxContainerRestartPeriod: '1s' },
+        crashLoopBackOff: { maxContainerRestartPeriod: '2s' },
         ...options.configuration,
       },
     });
@@ -58,7 +58,7 @@ export class Scenarios {
     await this.agent.eventually(
       `${name}: ${what}`,
       async () => is(this.timeline(name)),
-      () => String(this.timeline(name)),
+      () => this.timeline(name).text,
     );
     return this.timeline(name);
   }
