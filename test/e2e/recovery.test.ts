@@ -26,12 +26,13 @@ describe('an agent that starts again', () => {
       steady.status?.containerStatuses?.[0]?.containerID,
     );
     assert.equal(adopted.status?.startTime, steady.status?.startTime);
-    const crashing = await agent.until(
-      'crashing',
-      'known',
-      ({ status }) => status?.containerStatuses?.[0]?.restartCount === 1,
-    );
-    assert.equal(crashing.status?.containerStatuses?.[0]?.state?.waiting?.reason, 'CrashLoopBackOff');
+    // On a slow machine the back-off may have run out meanwhile; it must not have started over.
+    const crashing = await agent.until('crashing', 'known', ({ status }) => {
+      return (status?.containerStatuses?.[0]?.restartCount ?? 0) >= 1;
+    });
+    const [carried] = (await agent.instances(crashing.metadata.uid)).slice(-1);
+    const next = Number(carried?.annotations['io.kubelet-ts.container.nextBackoffMs']);
+    assert.equal(next, 10_000 * 2 ** ((carried?.metadata?.attempt ?? 0) - 1));
   });
 
   it('does not run a finished pod again', async () => {
