@@ -1,0 +1,98 @@
+/**
+ * Everything pods need to know of other objects, over one API client: config maps and secrets, services,
+ * runtime classes and service account tokens.
+ */
+import type { ApiClient } from '../client/api-client.ts';
+import type { Clock } from '../concurrency/clock.ts';
+import type { Pod } from '../kubernetes/types.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import { configMapEntries, type Entries, secretEntries } from './object-entries.ts';
+import type { CreateReflector } from './object-types.ts';
+import { type ChangeDetection, ReferencedObjects } from './referenced-objects.ts';
+import { RuntimeClasses } from './runtime-classes.ts';
+import { ServiceAccountTokens, tokenPod } from './service-account-tokens.ts';
+import { ServiceAccounts } from './service-accounts.ts';
+import { Services } from './services.ts';
+
+export interface ApiObjectsOptions {
+  readonly client: Pick<ApiClient, 'request'>;
+  readonly createReflector: CreateReflector;
+  /** `configMapAndSecretChangeDetectionStrategy`. */
+  readonly strategy: ChangeDetection;
+  readonly cacheTtlMs?: (() => number) | undefined;
+  /** `syncFrequency`, milliseconds. */
+  readonly syncMs?: number | undefined;
+  /** The files of these pods may have to be written again, and what they waited for may be there. */
+  readonly onChange: (podUids: readonly string[]) => void;
+  /** From 0 up to 1. */
+  readonly random?: (() => number) | undefined;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export class ApiObjects {
+  readonly referenced: ReferencedObjects;
+  readonly services: Services;
+  readonly runtimeClasses: RuntimeClasses;
+  readonly tokens: ServiceAccountTokens;
+  /** For credential provider plugins. */
+  readonly accounts: ServiceAccounts;
+
+  constructor(options: ApiObjectsOptions) {
+    const { client, onChange, random = Math.random, clock, logger } = options;
+    this.referenced = new ReferencedObjects(options);
+    this.services = new Services(options);
+    this.runtimeClasses = new RuntimeClasses(options);
+    const onRenewed = (podUid: string) => onChange([podUid]);
+    this.tokens = new ServiceAccountTokens({ client, onRenewed, random, clock, logger });
+    this.accounts = new ServiceAccounts({ client, tokens: this.tokens });
+  }
+
+  /** Begins with what every pod needs, so that the first one need not wait for it. */
+  start(): void {
+    this.services.start();
+  }
+
+  /** A pod that is to run here, or its changed version. */
+  register(pod: Pod): void {
+    this.referenced.register(pod);
+  }
+
+  /** Nothing is left of the pod. */
+  unregister(podUid: string): void {
+    this.referenced.unregister(podUid);
+    this.tokens.forget(podUid);
+  }
+
+  close(): void {
+    this.referenced.close();
+    this.services.stop();
+    this.runtimeClasses.stop();
+    this.tokens.close();
+  }
+
+  /** Key to content of a config map; `undefined` when there is none. Rejects as `ReferencedObjects.get`. */
+  async configMap(namespace: string, name: string, signal: AbortSignal): Promise<Entries | undefined> {
+    const found = await this.referenced.get('configMap', namespace, name, signal);
+    return found && configMapEntries(found);
+  }
+
+  /** As {@link configMap}. */
+  async secret(namespace: string, name: string, signal: AbortSignal): Promise<Entries | undefined> {
+    const found = await this.referenced.get('secret', namespace, name, signal);
+    return found && secretEntries(found);
+  }
+
+  /** A token of the pod's service account. Rejects with `TokenError`. */
+  async serviceAccountToken(
+    wish: {
+      readonly pod: Pod;
+      readonly audience?: string | undefined;
+      readonly expirationSeconds?: number | undefined;
+      readonly existing?: string | undefined;
+    },
+    signal: AbortSignal,
+  ): Promise<string> {
+    return await this.tokens.token({ ...wish, pod: tokenPod(wish.pod), keepsFresh: true }, signal);
+  }
+}
