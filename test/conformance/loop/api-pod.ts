@@ -13,6 +13,15 @@ export function apiPod(
   return { ...pod, metadata: { ...pod.metadata, annotations: { 'kubernetes.io/config.source': 'api' } } };
 }
 
+/** The same pod as the API server hands it in once it has been deleted there. */
+export function marked(pod: Pod, graceSeconds = pod.spec.terminationGracePeriodSeconds): Pod {
+  const deletion = {
+    deletionTimestamp: '2026-01-01T00:00:00Z',
+    deletionGracePeriodSeconds: graceSeconds ?? 30,
+  };
+  return { ...pod, metadata: { ...pod.metadata, ...deletion } };
+}
+
 /** The same pod, one container of it changed. */
 export function withContainer(pod: Pod, name: string, change: Partial<Container>): Pod {
   const changed = (containers: Container[] | undefined) =>

@@ -6,7 +6,7 @@ import { ContainerState } from '../../../src/runtime/generated/cri.ts';
 import { startLoop, type TestLoop } from '../../loop/start-loop.ts';
 import { until } from '../../loop/turns.ts';
 import { World } from '../../loop/world.ts';
-import { apiPod, starts, statusOf, untilRuns, watchStarts, withContainer } from './api-pod.ts';
+import { apiPod, marked, starts, statusOf, untilRuns, watchStarts, withContainer } from './api-pod.ts';
 
 let world: World;
 let loop: TestLoop | undefined;
@@ -292,11 +292,9 @@ async function updatedWhileEnding(pod: Pod, name: string): Promise<void> {
   const running = await start(pod);
   await running.untilRunning(pod);
   const before = starts(world);
-  running.want([]);
+  running.want([marked(pod)]);
   await running.pass(1000);
-  running.want([withContainer(pod, name, newer)]);
-  await running.pass(1000);
-  running.want([]);
+  running.want([marked(withContainer(pod, name, newer))]);
   await running.pass(30_000);
   await running.untilGone(pod);
   assert.deepEqual(starts(world), before);
