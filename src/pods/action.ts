@@ -65,6 +65,8 @@ export type Action =
     }
   /** Take down volumes and cgroup of a pod that has ended. */
   | { readonly kind: 'tear-down'; readonly reason: string }
+  /** Tell the API server the pod's end and delete its object there. */
+  | { readonly kind: 'release-object'; readonly reason: string }
   /** Remove directories, logs and record: the last trace of the pod. */
   | { readonly kind: 'erase'; readonly reason: string };
 
@@ -82,6 +84,8 @@ export function actionKey(action: Action): string {
       return 'pod';
     case 'set-up-volumes':
       return 'volumes';
+    case 'release-object':
+      return 'object';
     case 'ensure-image':
       return imageKey(action.container);
     case 'create-sandbox':

@@ -11,6 +11,7 @@ import { planRemains } from './decide-remains.ts';
 import { isLive } from './instances.ts';
 import { type Plan, PlanDraft } from './plan.ts';
 import { planStop } from './plan-stop.ts';
+import { endByDeletion } from './pod-end.ts';
 import type { PodView } from './pod-view.ts';
 
 export interface EndTerms {
@@ -19,6 +20,8 @@ export interface EndTerms {
   readonly since: number;
   /** The pod is still wanted, only over: its dead containers, logs and record stay to be looked at. */
   readonly keepRemains: boolean;
+  /** See {@link PodIntent}: the API server waits for the pod's end. */
+  readonly releasesObject?: boolean;
 }
 
 export function decideEnd(view: PodView, terms: EndTerms): Plan {
@@ -40,6 +43,7 @@ export function decideEnd(view: PodView, terms: EndTerms): Plan {
   }
   // Whatever is being made right now has to appear before it can be taken down.
   if (makingSomething(view)) return draft.finish();
+  if (terms.releasesObject && !memory.terminal) return draft.finish({ terminal: endByDeletion(view) });
 
   const unstopped = observed.sandboxes.filter((sandbox) => !memory.stoppedSandboxes[sandbox.id]);
   if (unstopped.length > 0) {
@@ -52,6 +56,13 @@ export function decideEnd(view: PodView, terms: EndTerms): Plan {
   if (!memory.tornDown) draft.add({ kind: 'tear-down', reason: 'the pod has ended' });
   if (terms.keepRemains) {
     planRemains(draft, view);
+    return draft.finish();
+  }
+  // The dead containers are what a restarted agent reads the pod's end from: they stay until it is told.
+  if (terms.releasesObject && !memory.released) {
+    if (memory.tornDown) {
+      draft.add({ kind: 'release-object', reason: 'containers, volumes and cgroup of the pod are gone' });
+    }
     return draft.finish();
   }
 

@@ -16,6 +16,11 @@ export type PodIntent =
       readonly since: number;
       /** Whole seconds the containers get between TERM and KILL. */
       readonly graceSeconds: number;
+      /**
+       * The API server has marked the pod's object for deletion and keeps it until the node has told the
+       * pod's end and deletes it. Absent for static pods, and when the object is gone already.
+       */
+      readonly releasesObject?: boolean;
     };
 
 export type TerminationCause =
@@ -73,6 +78,8 @@ export interface PodMemory {
   readonly stoppedSandboxes: Readonly<Record<string, true>>;
   /** Volumes and cgroup are torn down after the end of the pod. */
   readonly tornDown: boolean;
+  /** The API server knows the pod's end and has let its object go. */
+  readonly released: boolean;
   /** Directories, logs and record are gone: nothing of the pod is left. */
   readonly erased: boolean;
   readonly terminal?: TerminalVerdict;
@@ -91,6 +98,7 @@ export const emptyMemory: PodMemory = {
   preStopBegan: {},
   stoppedSandboxes: {},
   tornDown: false,
+  released: false,
   erased: false,
 };
 

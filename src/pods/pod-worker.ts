@@ -13,9 +13,11 @@ import type { ProberUpdate } from '../probes/prober.ts';
 import type { ObservedPod } from '../runtime/observed-pod.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { type Action, actionKey } from './action.ts';
+import { foreignConditions, recordedEnd, statusToBuildOn } from './api-state.ts';
 import { decide } from './decide.ts';
 import { isLive } from './instances.ts';
 import { failureKey, type Plan } from './plan.ts';
+import { podVersion } from './pod-version.ts';
 import { emptyMemory, type NodeRules, type PodIntent, type PodMemory, type PodView } from './pod-view.ts';
 import { forgetUnwanted, type Outcome, remember } from './remember.ts';
 import { podStatus } from './status/pod-status.ts';
@@ -126,18 +128,44 @@ export class PodWorker {
     return [...this.#inFlight.values()].map(({ action }) => action);
   }
 
-  /** Takes a changed version of the same pod. */
+  /**
+   * Takes a newer version of the same pod. Only what says something new makes a turn: the API server's echo
+   * of a status that was reported does not.
+   */
   update(pod: Pod): void {
+    const before = this.#pod;
     this.#pod = pod;
-    this.#memory = { ...this.#memory, recorded: false };
+    const end = recordedEnd(pod);
+    if (end && !this.#memory.terminal) {
+      this.#memory = { ...this.#memory, terminal: end, recorded: false };
+      this.#abort(buildsUp);
+    } else if (podVersion(before) !== podVersion(pod)) {
+      this.#memory = { ...this.#memory, recorded: false };
+    } else if (
+      before.metadata.generation === pod.metadata.generation &&
+      isDeepStrictEqual(foreignConditions(before), foreignConditions(pod))
+    ) {
+      return;
+    }
     this.wake();
   }
 
-  /** Ends the pod. A second call can shorten the grace period, never lengthen it. */
+  /**
+   * Ends the pod. A second call can shorten the grace period, never lengthen it; it always says whether the
+   * API server still waits for the end.
+   */
   terminate(end: Omit<Extract<PodIntent, { kind: 'terminate' }>, 'kind' | 'since'>): void {
     const now = this.#ports.clock.now();
-    const current = this.#intent;
+    let current = this.#intent;
     if (current.kind === 'terminate') {
+      const { releasesObject = false } = end;
+      if (releasesObject !== (current.releasesObject ?? false)) {
+        current = { ...current, releasesObject };
+        this.#intent = current;
+        // Nobody waits any more for what is being told.
+        if (!releasesObject) this.#abort(({ kind }) => kind === 'release-object');
+        this.wake();
+      }
       if (now + end.graceSeconds * 1000 >= current.since + current.graceSeconds * 1000) return;
       this.#abort(({ kind }) => kind === 'stop-container' || kind === 'run-pre-stop');
     }
@@ -264,7 +292,8 @@ export class PodWorker {
 
   #report(view: PodView, plan: Plan): void {
     const { runtimeName, hostIps } = this.#ports;
-    const status = podStatus({ view, plan, previous: this.#status, runtimeName, hostIps });
+    const previous = statusToBuildOn(this.#pod, this.#status);
+    const status = podStatus({ view, plan, previous, runtimeName, hostIps });
     const previousPlan = this.#plan;
     this.#plan = plan;
     this.#status = status;

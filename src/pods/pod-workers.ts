@@ -6,10 +6,11 @@
 import { isStaticPod, podKey } from '../kubernetes/pod-identity.ts';
 import type { Pod } from '../kubernetes/types.ts';
 import type { Logger } from '../telemetry/logger.ts';
+import { recordedEnd, recordedStart } from './api-state.ts';
 import { isLive } from './instances.ts';
 import type { PodRecord } from './pod-records.ts';
 import { fullNameOf, podVersion } from './pod-version.ts';
-import type { TerminalVerdict } from './pod-view.ts';
+import type { TerminalVerdict, TerminationCause } from './pod-view.ts';
 import { PodWorker, type PodWorkerPorts } from './pod-worker.ts';
 
 export interface PodWorkersOptions {
@@ -32,6 +33,8 @@ export class PodWorkers {
   readonly #options: PodWorkersOptions;
   readonly #workers = new Map<string, PodWorker>();
   readonly #records: Map<string, PodRecord>;
+  /** Pods the API server has let go of and that its watch has not taken away yet: they never start again. */
+  readonly #released = new Set<string>();
   #desired: ReadonlyMap<string, Pod> = new Map();
   #ready = false;
   #closed = false;
@@ -60,6 +63,7 @@ export class PodWorkers {
     for (const worker of this.#workers.values()) {
       if (!pods.has(worker.pod.metadata.uid)) this.#end(worker);
     }
+    for (const uid of this.#released) if (!pods.has(uid)) this.#released.delete(uid);
     // What runs already keeps its place; newcomers have to fit in beside it.
     const isKnown = (pod: Pod) => this.#isAdopted(pod.metadata.uid);
     for (const pod of [...pods.values()].filter(isKnown)) this.#want(pod);
@@ -100,25 +104,36 @@ export class PodWorkers {
     const { uid } = pod.metadata;
     const worker = this.#workers.get(uid);
     if (!worker) {
-      if (!this.#nameTaken(pod)) this.#startWanted(pod);
+      if (!this.#released.has(uid) && !this.#nameTaken(pod)) this.#startWanted(pod);
       return;
     }
+    if (worker.pod === pod) return;
+    if (!isStaticPod(pod)) return this.#follow(worker, pod);
     // A worker on its way down is followed by a new one when it is done.
-    if (worker.intent.kind === 'terminate' || worker.pod === pod) return;
-    if (podVersion(worker.pod) === podVersion(pod)) return;
-    if (isStaticPod(pod)) this.#end(worker, 'replaced');
-    else worker.update(pod);
+    if (worker.intent.kind === 'terminate') return;
+    if (podVersion(worker.pod) !== podVersion(pod)) this.#end(worker, { cause: 'replaced' });
+  }
+
+  /** A pod of the API server is changed in place, and deleted by a mark on its object. */
+  #follow(worker: PodWorker, pod: Pod): void {
+    worker.update(pod);
+    if (pod.metadata.deletionTimestamp !== undefined) this.#end(worker, { releasesObject: true });
   }
 
   #startWanted(pod: Pod): void {
     const record = this.#records.get(pod.metadata.uid);
     const changed = record !== undefined && podVersion(record.pod) !== podVersion(pod);
-    const refused = this.#isAdopted(pod.metadata.uid)
-      ? undefined
-      : this.#options.refuse?.(pod, this.#occupants(pod));
-    const worker = this.#start(changed ? record.pod : pod, refused);
+    const worker = this.#start(changed ? record.pod : pod, this.#refusal(pod));
     if (changed) this.#want(pod);
-    else worker.wake();
+    else if (!isStaticPod(pod)) this.#follow(worker, pod);
+    worker.wake();
+  }
+
+  /** Only what is to run for the first time has to ask. */
+  #refusal(pod: Pod): TerminalVerdict | undefined {
+    const isOver = recordedEnd(pod) !== undefined || pod.metadata.deletionTimestamp !== undefined;
+    if (isOver || this.#isAdopted(pod.metadata.uid)) return undefined;
+    return this.#options.refuse?.(pod, this.#occupants(pod));
   }
 
   /** True for a pod that this agent or an earlier one has decided about. */
@@ -174,34 +189,40 @@ export class PodWorkers {
   #start(pod: Pod, refused?: TerminalVerdict): PodWorker {
     const { uid } = pod.metadata;
     const record = this.#records.get(uid);
+    const terminal = record?.terminal ?? recordedEnd(pod) ?? refused;
+    const startTime = record?.startTime ?? recordedStart(pod);
     const worker = new PodWorker({
       pod,
       ports: this.#options.ports,
-      ...(refused && { remembered: { terminal: refused } }),
-      ...(record && {
-        remembered: {
-          startTime: record.startTime,
-          recorded: podVersion(record.pod) === podVersion(pod),
-          ...(record.terminal && { terminal: record.terminal }),
-        },
-        ...(record.status && { lastStatus: record.status }),
-      }),
+      remembered: {
+        ...(startTime !== undefined && { startTime }),
+        ...(terminal && { terminal }),
+        ...(record && { recorded: podVersion(record.pod) === podVersion(pod) }),
+      },
+      ...(record?.status && { lastStatus: record.status }),
       onFinished: () => this.#finished(worker),
     });
     this.#workers.set(uid, worker);
     return worker;
   }
 
-  #end(worker: PodWorker, cause: 'deleted' | 'replaced' = 'deleted'): void {
+  #end(
+    worker: PodWorker,
+    {
+      cause = 'deleted',
+      releasesObject = false,
+    }: { cause?: TerminationCause; releasesObject?: boolean } = {},
+  ): void {
     const { metadata, spec } = worker.pod;
     const graceSeconds = metadata.deletionGracePeriodSeconds ?? spec.terminationGracePeriodSeconds;
-    worker.terminate({ cause, graceSeconds });
+    worker.terminate({ cause, graceSeconds, ...(releasesObject && { releasesObject }) });
   }
 
   #finished(worker: PodWorker): void {
     const { uid } = worker.pod.metadata;
     this.#workers.delete(uid);
     this.#records.delete(uid);
+    if (worker.memory.released && this.#desired.has(uid)) this.#released.add(uid);
     this.#options.onGone(worker.pod);
     // Whoever waited for the uid or the name may go on.
     const name = fullNameOf(worker.pod);

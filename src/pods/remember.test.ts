@@ -42,6 +42,7 @@ describe('what is learned of an action', () => {
       { prepared: true, volumesReady: true },
       { tornDown: true, prepared: false, volumesReady: false },
     ],
+    [{ kind: 'release-object', reason }, {}, { released: true }],
     [{ kind: 'erase', reason }, {}, { erased: true }],
   ];
   for (const [action, before, after] of table) {

@@ -90,6 +90,8 @@ function effect(memory: PodMemory, action: Action): Partial<PodMemory> {
       return { stoppedSandboxes: without(memory.stoppedSandboxes, action.sandboxId) };
     case 'tear-down':
       return { tornDown: true, prepared: false, volumesReady: false };
+    case 'release-object':
+      return { released: true };
     case 'erase':
       return { erased: true };
     case 'remove-container':

@@ -84,6 +84,7 @@ function scene(broken: Readonly<Record<string, Error>> = {}, shown: ObservedPod 
       removeInstance: act('removeInstance', undefined),
       erase: act('erase', undefined),
     },
+    objects: { release: act('release', undefined) },
     records: { write: act('write', undefined), remove: act('remove', undefined) },
     calls: new Limiter(4),
     events: {
@@ -151,6 +152,7 @@ describe('executors that succeed', () => {
     [stop, ['StopContainer', 'refreshContainer c'], [`Normal | Killing | Stopping container web | ${web}`]],
     [remove, ['RemoveContainer', 'removeInstance web c', 'removedContainer c'], []],
     [{ kind: 'tear-down', reason }, ['tearDown uid-1', 'removePod uid-1'], []],
+    [{ kind: 'release-object', reason }, ['release'], []],
     [{ kind: 'erase', reason }, ['erase', 'remove uid-1'], []],
   ];
   for (const [action, done, events] of table) {

@@ -7,7 +7,7 @@ import type { ActionContext, PodWorkerPorts } from '../pod-worker.ts';
 import type { Outcome } from '../remember.ts';
 import { createContainer, removeContainer, startContainer, stopContainer } from './container-executors.ts';
 import { ensureImage } from './ensure-image.ts';
-import { erase, preparePod, setUpVolumes, tearDown, writeRecord } from './pod-executors.ts';
+import { erase, preparePod, releaseObject, setUpVolumes, tearDown, writeRecord } from './pod-executors.ts';
 import type { PodServices } from './pod-services.ts';
 import { runPreStop } from './run-pre-stop.ts';
 import { createSandbox, removeSandbox, stopSandbox } from './sandbox-executors.ts';
@@ -32,6 +32,7 @@ export const executors: { readonly [Kind in ActionKind]: Executor<Kind> } = {
   'stop-container': stopContainer,
   'remove-container': removeContainer,
   'tear-down': tearDown,
+  'release-object': releaseObject,
   erase,
 };
 

@@ -65,6 +65,15 @@ export const tearDown: Executor<'tear-down'> = async (_, { pod, signal }, { volu
   }
 };
 
+export const releaseObject: Executor<'release-object'> = async (_, { pod, signal }, { objects }) => {
+  try {
+    await objects?.release(pod, signal);
+    return { ok: true };
+  } catch (error) {
+    return failed('FailedDelete', error);
+  }
+};
+
 export const erase: Executor<'erase'> = async (_, { pod }, { files, records }) => {
   try {
     await files.erase(pod);

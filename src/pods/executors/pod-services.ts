@@ -34,6 +34,11 @@ export interface PodServices {
     removePod(uid: string, options: { signal: AbortSignal }): Promise<void>;
   };
   readonly files: PodFiles;
+  /** The pods' objects in the API server; absent on a node that stands alone. */
+  readonly objects?: {
+    /** Resolves when the API server has taken the pod's end and has let its object go, or never had it. */
+    release(pod: Pod, signal: AbortSignal): Promise<void>;
+  };
   readonly records: { write(record: PodRecord): Promise<void>; remove(uid: string): Promise<void> };
   /** Bounds the calls that cost the runtime work; see {@link callPriority}. */
   readonly calls: Limiter;

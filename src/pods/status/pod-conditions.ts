@@ -28,6 +28,9 @@ const ours = new Set([
   'AllContainersRestarting',
 ]);
 
+/** True for conditions that the node decides; it keeps all others as they are. */
+export const isOwnCondition = (type: string) => ours.has(type);
+
 export function podConditions(input: ConditionsInput): PodCondition[] {
   const containersReady = containersReadyCondition(input);
   const verdicts: Verdict[] = [

@@ -10,6 +10,7 @@ import { newestSandbox } from '../instances.ts';
 import type { Plan } from '../plan.ts';
 import type { PodView } from '../pod-view.ts';
 import { containerStatus, timestamp } from './container-status.ts';
+import { lastWords } from './last-words.ts';
 import { podConditions } from './pod-conditions.ts';
 import { isOver, podPhase } from './pod-phase.ts';
 
@@ -38,9 +39,10 @@ export function podStatus({ view, plan, previous, runtimeName, hostIps }: PodSta
     });
   }
 
+  const told = lastWords(view, containers, statuses);
   const phase = podPhase({ view, containers, statuses });
   const ofRole = (...roles: ContainerKind[]) =>
-    containers.filter(({ kind }) => roles.includes(kind)).map(({ container: spec }) => statuses[spec.name]!);
+    containers.filter(({ kind }) => roles.includes(kind)).map(({ container: spec }) => told[spec.name]!);
   const inits = ofRole('init', 'sidecar');
   const ephemerals = ofRole('ephemeral');
   const ips = podIps(view, previous, hostIps);
