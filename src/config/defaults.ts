@@ -18,9 +18,10 @@ export function withDefaults(configuration: JsonObject): JsonObject {
       filled['nodeStatusReportFrequency'] = given['nodeStatusUpdateFrequency']!;
     }
   }
+  // Differs from the kubelet: pulls go side by side unless somebody wants them one by one, since otherwise
+  // one slow registry holds up every pod.
   if (given['serializeImagePulls'] === undefined || given['serializeImagePulls'] === null) {
-    const pulls = filled['maxParallelImagePulls'];
-    filled['serializeImagePulls'] = !(typeof pulls === 'number' && pulls >= 2);
+    filled['serializeImagePulls'] = false;
   }
   return filled;
 }

@@ -25,8 +25,14 @@ test('defaults in numbers', () => {
       endpoint: 'unix:///run/containerd/containerd.sock',
       imageEndpoint: 'unix:///run/containerd/containerd.sock',
       requestTimeoutMs: 120_000,
-      maxParallelImagePulls: 1,
+      maxParallelImagePulls: Infinity,
     },
+    images: {
+      credentialProviders: undefined,
+      verification: { policy: 'NeverVerifyPreloadedImages', allowlist: [] },
+      collection: { highPercent: 85, lowPercent: 80, minAgeMs: 120_000, maxAgeMs: 0 },
+    },
+    deadContainers: { perContainer: 1, total: -1, minAgeMs: 0 },
     cgroups: {
       driver: 'cgroupfs',
       root: '/',
@@ -57,7 +63,12 @@ test('what was set', () => {
   const set = settings(
     '--hostname-override= Node1 ',
     '--healthz-port=0',
-    '--serialize-image-pulls=false',
+    '--serialize-image-pulls=true',
+    '--image-credential-provider-config=/etc/providers',
+    '--image-credential-provider-bin-dir=/opt/providers',
+    '--maximum-dead-containers=9',
+    '--minimum-container-ttl-duration=1m',
+    '--feature-gates=KubeletEnsureSecretPulledImages=false',
     '--image-service-endpoint=unix:///i.sock',
     '--kube-reserved=cpu=250m,memory=1Gi',
     '--pod-max-pids=100',
@@ -69,7 +80,14 @@ test('what was set', () => {
   );
   assert.equal(set.hostnameOverride, 'node1');
   assert.equal(set.healthz, undefined);
-  assert.equal(set.runtime.maxParallelImagePulls, Infinity);
+  assert.equal(set.runtime.maxParallelImagePulls, 1);
+  assert.deepEqual(set.images.credentialProviders, {
+    path: '/etc/providers',
+    binDirectory: '/opt/providers',
+    tokensEnabled: true,
+  });
+  assert.equal(set.images.verification, undefined);
+  assert.deepEqual(set.deadContainers, { perContainer: 1, total: 9, minAgeMs: 60_000 });
   assert.equal(set.runtime.imageEndpoint, 'unix:///i.sock');
   assert.deepEqual(set.cgroups.kubeReserved, { cpuMilli: 250, memoryBytes: 2 ** 30 });
   assert.deepEqual([set.cgroups.podPidsLimit, set.cgroups.enforcePods], [100, false]);

@@ -46,6 +46,33 @@ export interface NodeAgentSettings {
     readonly maxParallelImagePulls: number;
   };
 
+  readonly images: {
+    /** Programs that know registry credentials; undefined when there are none. */
+    readonly credentialProviders:
+      | { readonly path: string; readonly binDirectory: string; readonly tokensEnabled: boolean }
+      | undefined;
+    /** Who may use images that are there already; undefined: everybody. */
+    readonly verification:
+      | {
+          readonly policy: NonNullable<KubeletConfiguration['imagePullCredentialsVerificationPolicy']>;
+          readonly allowlist: readonly string[];
+        }
+      | undefined;
+    /** When images that nobody uses are removed; `maxAgeMs` 0: not for their age. */
+    readonly collection: {
+      readonly highPercent: number;
+      readonly lowPercent: number;
+      readonly minAgeMs: number;
+      readonly maxAgeMs: number;
+    };
+  };
+  /** How many dead containers are kept; negative: any number. */
+  readonly deadContainers: {
+    readonly perContainer: number;
+    readonly total: number;
+    readonly minAgeMs: number;
+  };
+
   readonly cgroups: {
     readonly driver: 'cgroupfs' | 'systemd';
     /** Always absolute; `/` when pods stand below the root. */
@@ -89,11 +116,13 @@ export interface NodeAgentSettings {
   };
 }
 
-export function resolveSettings(loaded: {
+interface Loaded {
   readonly configuration: KubeletConfiguration;
   readonly flags: FlagValues;
   readonly gates: FeatureGates;
-}): NodeAgentSettings {
+}
+
+export function resolveSettings(loaded: Loaded): NodeAgentSettings {
   const { configuration, flags, gates } = loaded;
   return {
     rootDirectory: flags['root-dir'],
@@ -117,6 +146,12 @@ export function resolveSettings(loaded: {
         ? 1
         : (configuration.maxParallelImagePulls ?? Infinity),
     },
+    images: imageSettings(loaded),
+    deadContainers: {
+      perContainer: flags['maximum-dead-containers-per-container'],
+      total: flags['maximum-dead-containers'],
+      minAgeMs: parseDuration(flags['minimum-container-ttl-duration']),
+    },
     cgroups: cgroupSettings(configuration),
     dns: {
       resolvConf: given(configuration.resolvConf),
@@ -133,6 +168,26 @@ export function resolveSettings(loaded: {
       format: configuration.logging.format,
       verbosity: configuration.logging.verbosity,
       vmodule: configuration.logging.vmodule ?? [],
+    },
+  };
+}
+
+function imageSettings({ configuration, flags, gates }: Loaded): NodeAgentSettings['images'] {
+  const path = flags['image-credential-provider-config'];
+  const binDirectory = flags['image-credential-provider-bin-dir'];
+  const tokensEnabled = gates.enabled('KubeletServiceAccountTokenForCredentialProviders');
+  const policy = configuration.imagePullCredentialsVerificationPolicy;
+  return {
+    credentialProviders: path === '' ? undefined : { path, binDirectory, tokensEnabled },
+    verification: policy && {
+      policy,
+      allowlist: configuration.preloadedImagesVerificationAllowlist ?? [],
+    },
+    collection: {
+      highPercent: configuration.imageGCHighThresholdPercent,
+      lowPercent: configuration.imageGCLowThresholdPercent,
+      minAgeMs: parseDuration(configuration.imageMinimumGCAge),
+      maxAgeMs: parseDuration(configuration.imageMaximumGCAge),
     },
   };
 }

@@ -72,7 +72,10 @@ export const runtimeFields = {
     default: '2m',
     check: positiveDuration,
   }),
-  serializeImagePulls: bool('Pull images one by one', { default: true, pointer: true }),
+  serializeImagePulls: bool('Pull images one by one; here false unless given', {
+    default: true,
+    pointer: true,
+  }),
   singleProcessOOMKill: bool('If true, memory.oom.group is not set', { pointer: true }),
   systemCgroups: text('Cgroup for stray non-kernel processes', { default: '', check: absoluteCgroup }),
 };
