@@ -10,6 +10,7 @@ import { containerConfig, imageSpec, sandboxConfig } from '../../../test/fixture
 import { settle, VirtualClock } from '../../concurrency/virtual-clock.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import { silentMetrics } from '../../telemetry/metrics.ts';
+import { RuntimeServiceDefinition } from '../generated/cri.ts';
 import { RuntimeErrorCode } from '../runtime-call-error.ts';
 import { CriClient } from './cri-client.ts';
 import { InvalidEndpointError, socketPath } from './endpoint.ts';
@@ -161,6 +162,32 @@ describe('CriClient', () => {
     await it.client.close();
     await call;
     await assert.rejects(it.client.version({ version: '' }), /has been closed/);
+  });
+
+  it('leaves no connection open, at whatever moment a call was given up', { timeout: 20_000 }, async () => {
+    const clock = new VirtualClock();
+    const pipes = () => process.getActiveResourcesInfo().filter((name) => name === 'PipeWrap').length;
+    for (let moment = 0; moment < 12; moment++) {
+      await using server = await startFakeRuntime({ clock, images: [] });
+      const client = new CriClient({ endpoint: server.socket, clock, metrics: silentMetrics });
+      const before = pipes();
+      await client.version({ version: '' });
+      server.runtime.fail('PullImage', { hang: true });
+      const stop = new AbortController();
+      const request = { image: imageSpec('nginx'), auth: undefined, sandboxConfig: undefined };
+      const call = assert.rejects(client.pullImage(request, { signal: stop.signal }));
+      const method = RuntimeServiceDefinition.methods.getContainerEvents;
+      const service = RuntimeServiceDefinition.fullName;
+      const stream = client.connection.stream(
+        { service, method, request: {}, signal: stop.signal },
+        () => {},
+      );
+      for (let turn = 0; turn < moment; turn++) await undefined;
+      stop.abort();
+      await Promise.all([call, stream]);
+      await client.close();
+      while (pipes() > before) await settle(1);
+    }
   });
 
   it('asks for images where they are served', async () => {

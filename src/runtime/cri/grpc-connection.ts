@@ -104,6 +104,8 @@ export class GrpcConnection {
     const { service, method, request, subject, signal, timeoutMs } = call;
     signal?.throwIfAborted();
     const client = await this.#connect();
+    // Connecting takes its time: whoever asked may have given up, and would not be heard any more.
+    signal?.throwIfAborted();
     if (this.#state === 'closed') throw this.#closedError(method.name, subject);
     return new Promise((resolve, reject) => {
       let running: ClientUnaryCall | undefined;
@@ -114,7 +116,7 @@ export class GrpcConnection {
         settle();
       };
       // Cancelling tells the runtime as well, so that it stops working for nobody.
-      const giveUp = (error: unknown) => end(() => (reject(error), running?.cancel()));
+      const giveUp = (error: unknown) => end(() => (reject(error), cancelCall(running)));
       const onAbort = () => giveUp(signal?.reason);
       const onClose = () => giveUp(this.#closedError(method.name, subject));
       this.#running.add(onClose);
@@ -149,6 +151,7 @@ export class GrpcConnection {
     const { service, method, request, subject, signal } = call;
     if (signal.aborted) return;
     const client = await this.#connect();
+    if (signal.aborted) return;
     if (this.#state === 'closed') throw this.#closedError(method.name, subject);
     await new Promise<void>((resolve, reject) => {
       const stream = client.makeServerStreamRequest(
@@ -158,7 +161,7 @@ export class GrpcConnection {
         request,
         this.#metadata(call.metadata),
       );
-      const cancel = () => stream.cancel();
+      const cancel = () => cancelCall(stream);
       const end = (settle: () => void) => {
         this.#running.delete(cancel);
         signal.removeEventListener('abort', cancel);
@@ -251,6 +254,16 @@ export class GrpcConnection {
     const detail = `the connection to ${this.path} has been closed`;
     return new RuntimeCallError({ call, object: subject ?? '', code: RuntimeErrorCode.Cancelled, detail });
   }
+}
+
+/**
+ * Ends a call. The library opens its stream some promises after the call was made and does not look whether
+ * it was cancelled in between: such a stream would stay open and keep the process alive. So it is told twice.
+ */
+function cancelCall(call: { cancel(): void } | undefined): void {
+  if (call === undefined) return;
+  call.cancel();
+  setImmediate(() => call.cancel());
 }
 
 function lateError(call: string, subject: string | undefined, timeoutMs: number): RuntimeCallError {
