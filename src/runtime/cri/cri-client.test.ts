@@ -182,7 +182,7 @@ describe('CriClient', () => {
         { service, method, request: {}, signal: stop.signal },
         () => {},
       );
-      for (let turn = 0; turn < moment; turn++) await undefined;
+      for (let turn = 0; turn < moment; turn++) await Promise.resolve();
       stop.abort();
       await Promise.all([call, stream]);
       await client.close();
