@@ -7,28 +7,25 @@
  */
 import { chmod, mkdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { bytesOf, podIsLimited, podLimits, podRequests } from '../kubernetes/pod-resources.ts';
+import { podRequests } from '../kubernetes/pod-resources.ts';
 import { parseQuantity, quantityValue } from '../kubernetes/quantity.ts';
-import type { EmptyDirVolumeSource, PodSpec } from '../kubernetes/types.ts';
+import type { EmptyDirVolumeSource } from '../kubernetes/types.ts';
 import { mountAt } from '../linux/mount-table.ts';
-import { mountHugetlbfs, mountTmpfs } from '../linux/mounts.ts';
-import { SystemCallError } from '../linux/syscalls.ts';
+import { mountHugetlbfs } from '../linux/mounts.ts';
 import { applyFsGroup } from './fs-group.ts';
+import type { MemoryFileSystems } from './memory-file-systems.ts';
 import { volumeDirectory, volumeNotesDirectory } from './pod-volume-paths.ts';
 import { type MountedVolume, VolumeError, type VolumeKind, type VolumeSetUp } from './volume-kind.ts';
 
-const emptyDirPlugin = 'kubernetes.io/empty-dir';
+export const emptyDirPlugin = 'kubernetes.io/empty-dir';
 
 type SetUp = VolumeSetUp<EmptyDirVolumeSource>;
 
 export class EmptyDirVolumes implements VolumeKind<EmptyDirVolumeSource> {
-  /** Bytes of memory all pods together may have; 0 while unknown. */
-  readonly #nodeAllocatableMemory: () => number;
-  /** Whether this kernel's tmpfs knows `noswap` (Linux 6.4); found out by the first mount. */
-  #noSwap: 'unknown' | 'known' | 'missing' = 'unknown';
+  readonly #memory: MemoryFileSystems;
 
-  constructor(options: { nodeAllocatableMemory: () => number }) {
-    this.#nodeAllocatableMemory = options.nodeAllocatableMemory;
+  constructor(options: { memory: MemoryFileSystems }) {
+    this.#memory = options.memory;
   }
 
   async setUp(volume: SetUp, signal: AbortSignal): Promise<MountedVolume> {
@@ -53,7 +50,7 @@ export class EmptyDirVolumes implements VolumeKind<EmptyDirVolumeSource> {
       // Not by mkdir's mode: the umask would cut it.
       await chmod(directory, 0o777);
     } else if (fileSystem === 'tmpfs') {
-      await this.#mountMemory(directory, memorySize(pod.spec, source, this.#nodeAllocatableMemory()));
+      await this.#memory.mount(directory, pod.spec, source);
     } else {
       await mountHugetlbfs(directory, [`pagesize=${hugePageSize(volume)}`]);
       await chmod(directory, 0o777);
@@ -63,22 +60,6 @@ export class EmptyDirVolumes implements VolumeKind<EmptyDirVolumeSource> {
     await mkdir(notes, { recursive: true, mode: 0o750 });
     await writeFile(join(notes, 'ready'), '');
     return mounted;
-  }
-
-  async #mountMemory(directory: string, size: number | undefined): Promise<void> {
-    const options = size === undefined ? [] : [`size=${size}`];
-    if (this.#noSwap !== 'missing') {
-      try {
-        await mountTmpfs(directory, [...options, 'noswap']);
-        this.#noSwap = 'known';
-        return;
-      } catch (error) {
-        const refused = error instanceof SystemCallError && error.code === 'EINVAL';
-        if (!refused || this.#noSwap === 'known') throw error;
-      }
-    }
-    await mountTmpfs(directory, options);
-    this.#noSwap = 'missing';
   }
 }
 
@@ -92,21 +73,6 @@ function fileSystemOf(volume: SetUp): 'tmpfs' | 'hugetlbfs' | undefined {
     volume.name,
     `volume "${volume.name}": unknown storage medium "${medium}"; use "", Memory, HugePages or HugePages-<size>`,
   );
-}
-
-/**
- * The size of a memory volume in bytes: the least of what all pods may use, what the pod may use (its cgroup
- * limit) and `sizeLimit`, each only when above 0.
- */
-export function memorySize(
-  spec: PodSpec,
-  source: EmptyDirVolumeSource,
-  nodeAllocatable: number,
-): number | undefined {
-  const podLimit = podIsLimited(spec, 'memory') ? bytesOf(podLimits(spec)) : 0;
-  const sizeLimit = source.sizeLimit === undefined ? 0 : quantityValue(parseQuantity(source.sizeLimit));
-  const bounds = [nodeAllocatable, podLimit, sizeLimit].filter((bound) => bound > 0);
-  return bounds.length === 0 ? undefined : Math.min(...bounds);
 }
 
 /** Bytes of a page: the one of the medium, or the single size the pod asks for. */

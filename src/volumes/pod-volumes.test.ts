@@ -9,10 +9,10 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { Pod, PodSpec, Volume, VolumeMount } from '../kubernetes/types.ts';
 import { mountAt, mountsAtOrBelow } from '../linux/mount-table.ts';
 import { bindMount, mountTmpfs, unmount, unmountAtOrBelow } from '../linux/mounts.ts';
-import { memorySize } from './empty-dir.ts';
 import { applyFsGroup } from './fs-group.ts';
+import { memorySize } from './memory-file-systems.ts';
 import { PodVolumes, PodVolumesError, usedVolumes } from './pod-volumes.ts';
-import { UnsupportedVolumeError, VolumeError } from './volume-kind.ts';
+import { NeedsApiServerError, UnsupportedVolumeError, VolumeError } from './volume-kind.ts';
 import { createVolumeKinds } from './volume-kinds.ts';
 
 let root: string;
@@ -302,14 +302,19 @@ describe('the volumes of a pod', () => {
         error.failures.map(({ volume }) => volume),
         ['config', 'bad'],
       );
-      assert.ok(error.failures[0]!.error instanceof UnsupportedVolumeError);
+      assert.ok(error.failures[0]!.error instanceof NeedsApiServerError);
       assert.ok(error.failures[1]!.error instanceof VolumeError);
       assert.match(
         error.message,
-        /^MountVolume.SetUp failed for volume "config" : .*configMap, which is not supported yet/,
+        /^MountVolume.SetUp failed for volume "config" : .*configMap, which needs an API server/,
       );
       return true;
     });
+    await assert.rejects(
+      volumes.setUp(pod([{ name: 'far', nfs: { server: 'files', path: '/' } }]), signal),
+      (error) =>
+        error instanceof PodVolumesError && error.failures[0]!.error instanceof UnsupportedVolumeError,
+    );
     await stat(emptyDir('good'));
     await stat(emptyDir('plain'));
   });

@@ -7,15 +7,26 @@
  */
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Limiter } from '../concurrency/limiter.ts';
 import { podContainers } from '../kubernetes/init-containers.ts';
 import type { Pod, PodSpec, Volume, VolumeMount } from '../kubernetes/types.ts';
 import { unmountAtOrBelow } from '../linux/mounts.ts';
 import { removeTree } from '../linux/remove-tree.ts';
 import { type ContainerMount, planContainerMounts } from './container-mounts.ts';
-import { podDirectory, podsDirectory, subPathTarget, volumeDirectoryNames } from './pod-volume-paths.ts';
+import { emptyDirPlugin } from './empty-dir.ts';
+import {
+  podDirectory,
+  podsDirectory,
+  subPathTarget,
+  volumeDirectory,
+  volumeDirectoryNames,
+} from './pod-volume-paths.ts';
+import { Refreshes } from './refreshes.ts';
+import { refreshSubPath, wantsSubPathRefresh } from './sub-path-refresh.ts';
 import { bindSubPath } from './sub-paths.ts';
+import { readVolumeFile } from './volume-file.ts';
 import type { MountedVolume } from './volume-kind.ts';
-import { setUpVolume, type VolumeKinds } from './volume-kinds.ts';
+import { refreshableVolume, setUpVolume, type VolumeKinds } from './volume-kinds.ts';
 
 /** Some volumes of a pod are not set up. `message` is that of the `FailedMount` event. */
 export class PodVolumesError extends AggregateError {
@@ -46,11 +57,18 @@ export interface ContainerMountsOptions {
   readonly selinuxEnabled: boolean;
 }
 
+/** Pods whose files are brought up to date side by side; more only wait for each other in the kernel. */
+const refreshesAtOnce = 8;
+
 export class PodVolumes {
   readonly #root: string;
   readonly #kinds: VolumeKinds;
   /** Volumes labelled for SELinux, by pod: the label of the first container counts. */
   readonly #labelled = new Map<string, Set<string>>();
+  readonly #refreshes = new Refreshes({
+    limiter: new Limiter(refreshesAtOnce),
+    refresh: (pod, signal) => this.#refresh(pod, signal),
+  });
 
   /** `rootDirectory` is the kubelet's (`/var/lib/kubelet`). */
   constructor(options: { rootDirectory: string; kinds: VolumeKinds }) {
@@ -63,6 +81,11 @@ export class PodVolumes {
    * more; throws {@link PodVolumesError} with all failures, or the signal's reason when aborted.
    */
   async setUp(pod: Pod, signal: AbortSignal): Promise<MountedVolume[]> {
+    const { uid } = pod.metadata;
+    return await this.#refreshes.after(uid, () => this.#setUp(pod, signal));
+  }
+
+  async #setUp(pod: Pod, signal: AbortSignal): Promise<MountedVolume[]> {
     signal.throwIfAborted();
     const directory = podDirectory(this.#root, pod.metadata.uid);
     await mkdir(directory, { recursive: true, mode: 0o750 });
@@ -80,6 +103,65 @@ export class PodVolumes {
     });
     if (failures.length > 0) throw new PodVolumesError(failures);
     return mounted;
+  }
+
+  /**
+   * Brings the files of the pod's configMap, secret, downwardAPI and projected volumes up to date, those that
+   * have been set up. Any number of calls while one runs make one more run. Throws {@link PodVolumesError};
+   * what could not be brought up to date is as it was.
+   */
+  async refresh(pod: Pod): Promise<void> {
+    await this.#refreshes.request(pod);
+  }
+
+  async #refresh(pod: Pod, signal: AbortSignal): Promise<void> {
+    const place = { pod, podDirectory: podDirectory(this.#root, pod.metadata.uid) };
+    const failures: { volume: string; error: Error }[] = [];
+    await Promise.all(
+      usedVolumes(pod.spec).map(async (volume) => {
+        try {
+          await refreshableVolume(this.#kinds, volume, place)?.refresh(signal);
+        } catch (error) {
+          failures.push({ volume: volume.name, error: asError(error) });
+        }
+      }),
+    );
+    signal.throwIfAborted();
+    if (wantsSubPathRefresh(pod)) await this.#refreshSubPaths(place, failures);
+    if (failures.length > 0) throw new PodVolumesError(failures);
+  }
+
+  async #refreshSubPaths(
+    { pod, podDirectory: directory }: { pod: Pod; podDirectory: string },
+    failures: { volume: string; error: Error }[],
+  ): Promise<void> {
+    const refreshable = new Map(
+      usedVolumes(pod.spec).flatMap((volume) => {
+        const found = refreshableVolume(this.#kinds, volume, { pod, podDirectory: directory });
+        return found ? [[volume.name, volumeDirectory(directory, found.plugin, volume.name)] as const] : [];
+      }),
+    );
+    for (const { container } of podContainers(pod.spec)) {
+      for (const [index, { name, subPath }] of (container.volumeMounts ?? []).entries()) {
+        const volumePath = refreshable.get(name);
+        if (volumePath === undefined || !subPath) continue;
+        const target = subPathTarget(directory, name, container.name, index);
+        try {
+          await refreshSubPath({ volumePath, subPath, target });
+        } catch (error) {
+          failures.push({ volume: name, error: asError(error) });
+        }
+      }
+    }
+  }
+
+  /**
+   * The text of a file in an emptyDir volume of the pod; `undefined` when there is none. Throws
+   * `VolumeFileError` when it is no regular file, is too large, or its path leads out of the volume.
+   */
+  async readFile(pod: Pod, volume: string, path: string): Promise<string | undefined> {
+    const directory = podDirectory(this.#root, pod.metadata.uid);
+    return await readVolumeFile(volumeDirectory(directory, emptyDirPlugin, volume), path);
   }
 
   /**
@@ -121,6 +203,10 @@ export class PodVolumes {
    * `TreeRemovalError`, which name what stayed; running it again continues.
    */
   async tearDown(uid: string, signal: AbortSignal): Promise<void> {
+    await this.#refreshes.without(uid, () => this.#tearDown(uid, signal));
+  }
+
+  async #tearDown(uid: string, signal: AbortSignal): Promise<void> {
     const directory = podDirectory(this.#root, uid);
     this.#labelled.delete(uid);
     // Everything is unmounted before anything is deleted: a volume may hold a mount of another one.

@@ -50,6 +50,8 @@ export class VolumeError extends Error {
   }
 }
 
+const supported = 'emptyDir, hostPath, configMap, secret, downwardAPI and projected';
+
 /** The volume is of a kind this program does not have. */
 export class UnsupportedVolumeError extends VolumeError {
   override readonly name = 'UnsupportedVolumeError';
@@ -57,8 +59,20 @@ export class UnsupportedVolumeError extends VolumeError {
   constructor(volume: string, kind: string) {
     super(
       volume,
-      `volume "${volume}" is of the kind ${kind}, which is not supported yet; supported are emptyDir and hostPath`,
+      `volume "${volume}" is of the kind ${kind}, which is not supported yet; supported are ${supported}`,
     );
     this.kind = kind;
+  }
+}
+
+/** The volume shows objects of the API, and this node has no API server. */
+export class NeedsApiServerError extends VolumeError {
+  override readonly name = 'NeedsApiServerError';
+  constructor(volume: string, kind: string) {
+    super(
+      volume,
+      `volume "${volume}" is of the kind ${kind}, which needs an API server, and this node runs without one; ` +
+        'use hostPath or emptyDir, or join a cluster with --kubeconfig',
+    );
   }
 }
