@@ -2,10 +2,10 @@
  * What the API server's object of a pod tells the node beyond what is wanted of the pod: an end that was
  * decided elsewhere or by an earlier agent, and what others have written into the status. Pure.
  */
+import { isKubeletCondition } from '../kubernetes/kubelet-conditions.ts';
 import { isStaticPod } from '../kubernetes/pod-identity.ts';
 import type { Pod, PodCondition, PodStatus } from '../kubernetes/types.ts';
 import type { TerminalVerdict } from './pod-view.ts';
-import { isOwnCondition } from './status/pod-conditions.ts';
 
 /** The end the API server has on record; a pod with one is never run again. */
 export function recordedEnd(pod: Pod): TerminalVerdict | undefined {
@@ -25,7 +25,7 @@ export function recordedStart(pod: Pod): number | undefined {
 /** The conditions in the API server's object that are not the node's: readiness gates, for example. */
 export function foreignConditions(pod: Pod): PodCondition[] {
   if (isStaticPod(pod)) return [];
-  return (pod.status?.conditions ?? []).filter(({ type }) => !isOwnCondition(type));
+  return (pod.status?.conditions ?? []).filter(({ type }) => !isKubeletCondition(type));
 }
 
 /**
@@ -35,6 +35,6 @@ export function foreignConditions(pod: Pod): PodCondition[] {
 export function statusToBuildOn(pod: Pod, last: PodStatus | undefined): PodStatus | undefined {
   if (isStaticPod(pod) || pod.status === undefined) return last;
   if (last === undefined) return pod.status;
-  const own = (last.conditions ?? []).filter(({ type }) => isOwnCondition(type));
+  const own = (last.conditions ?? []).filter(({ type }) => isKubeletCondition(type));
   return { ...last, conditions: [...own, ...foreignConditions(pod)] };
 }

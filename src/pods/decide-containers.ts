@@ -224,7 +224,9 @@ function make(
       attempt,
       reason: before ? `container ${spec.name} is to run again` : `container ${spec.name} is to run`,
     });
-    draft.wait(spec.name, asWaiting(failure ?? creation) ?? waiting);
+    const message = view.pulling?.[spec.name];
+    const pulling = message === undefined ? waiting : { ...waiting, message };
+    draft.wait(spec.name, asWaiting(failure ?? creation) ?? pulling);
     return;
   }
   if (!prepared) {

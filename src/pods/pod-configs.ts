@@ -10,7 +10,7 @@ import { podHostname } from '../kubernetes/pod-hostname.ts';
 import type { ResourceAmounts } from '../kubernetes/pod-resources.ts';
 import type { Pod } from '../kubernetes/types.ts';
 import type { ContainerConfig, PodSandboxConfig } from '../runtime/generated/cri.ts';
-import type { ImageOutcome, ImagePuller } from '../runtime/images/image-puller.ts';
+import type { ImageOutcome, ImagePuller, ImageRequest } from '../runtime/images/image-puller.ts';
 import { containerConfig } from '../runtime/translation/container-config.ts';
 import { ContainerConfigError } from '../runtime/translation/container-config-error.ts';
 import type { NodeResourceSettings } from '../runtime/translation/linux-resources.ts';
@@ -38,6 +38,7 @@ import { hostNetworkHostsFile, podHostsFile, writeHostsFile } from './environmen
 import type { PodDirectories } from './environment/pod-directories.ts';
 import { UserNamespaceError, type UserNamespaces } from './environment/user-namespaces.ts';
 import type { ContainerConfigRequest, ImageSupply, PodConfigs } from './executors/pod-services.ts';
+import type { PullMessages } from './pull-messages.ts';
 import { nextBackoffAnnotation } from './restart-backoff.ts';
 
 export interface NodePodConfigsOptions {
@@ -61,6 +62,9 @@ export interface NodePodConfigsOptions {
   readonly directories: PodDirectories;
   readonly volumes: PodVolumes;
   readonly images: ImagePuller;
+  readonly pullMessages: PullMessages;
+  /** Credentials of the node and of the pod for an image. */
+  readonly credentialsFor: (image: string, pod: Pod) => ReturnType<NonNullable<ImageRequest['credentials']>>;
   readonly events: EventRecorder;
 }
 
@@ -102,22 +106,28 @@ export class NodePodConfigs implements PodConfigs, ImageSupply {
   }
 
   async ensure({ pod, place, signal }: Parameters<ImageSupply['ensure']>[0]): Promise<ImageOutcome> {
-    const { images, events } = this.#options;
+    const { images, events, pullMessages, credentialsFor } = this.#options;
     const { container, fieldPath } = place;
-    const outcome = await images.ensure(
-      {
-        podUid: pod.metadata.uid,
-        image: container.image ?? '',
-        policy: container.imagePullPolicy ?? 'IfNotPresent',
-        // What is wrong with the sandbox is told where it is made; the image is the same.
-        sandboxConfig: await this.#anySandbox(pod).catch(() => undefined),
-        annotations: pod.metadata.annotations,
-        onEvent: ({ type, reason, message }) => {
-          events.event(podEventObject(pod, fieldPath), type, reason, message);
+    const image = container.image ?? '';
+    const { onProgress, end } = pullMessages.follow(pod.metadata.uid, container.name, image);
+    const outcome = await images
+      .ensure(
+        {
+          podUid: pod.metadata.uid,
+          image,
+          credentials: () => credentialsFor(image, pod),
+          onProgress,
+          policy: container.imagePullPolicy ?? 'IfNotPresent',
+          // What is wrong with the sandbox is told where it is made; the image is the same.
+          sandboxConfig: await this.#anySandbox(pod).catch(() => undefined),
+          annotations: pod.metadata.annotations,
+          onEvent: ({ type, reason, message }) => {
+            events.event(podEventObject(pod, fieldPath), type, reason, message);
+          },
         },
-      },
-      signal,
-    );
+        signal,
+      )
+      .finally(end);
     if (!outcome.ok) return outcome;
     const { uid } = pod.metadata;
     const users = this.#imageUsers.get(uid) ?? new Map<string, ImageUser>();

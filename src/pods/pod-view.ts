@@ -125,6 +125,8 @@ export interface PodView {
   /** Termination messages that were read, by container id. */
   readonly messages: Readonly<Record<string, string>>;
   readonly node: NodeRules;
+  /** Waiting messages of containers whose image is being pulled right now. */
+  readonly pulling?: Readonly<Record<string, string>>;
   /** Epoch milliseconds. */
   readonly now: number;
 }

@@ -32,6 +32,8 @@ export interface PodWorkerPorts {
   nodeRules(): NodeRules;
   /** Carries an action out. Never rejects; the signal aborts when the pod's intent turns against it. */
   execute(action: Action, context: ActionContext): Promise<Outcome>;
+  /** How far the pulls for a pod's containers are, as their waiting messages. */
+  pulling?(uid: string): Readonly<Record<string, string>>;
   /** The termination messages of containers that have ended, by container id. */
   readMessages(pod: Pod, containerIds: readonly string[]): Promise<Readonly<Record<string, string>>>;
   /** Takes the pod's status whenever it has changed. */
@@ -255,6 +257,7 @@ export class PodWorker {
         hookPending: (id) => !this.#memory.hooksDone[id],
       }),
       node: this.#ports.nodeRules(),
+      ...(this.#ports.pulling && { pulling: this.#ports.pulling(this.#pod.metadata.uid) }),
       now: this.#ports.clock.now(),
     };
   }

@@ -48,6 +48,17 @@ export class PodWorkers {
     return this.#workers.get(uid);
   }
 
+  /** True once every source has told all it has. */
+  get ready(): boolean {
+    return this.#ready;
+  }
+
+  /** The worker of the pod that has this `namespace/name` now. */
+  named(key: string): PodWorker | undefined {
+    for (const worker of this.#workers.values()) if (podKey(worker.pod) === key) return worker;
+    return undefined;
+  }
+
   all(): Iterable<PodWorker> {
     return this.#workers.values();
   }

@@ -7,7 +7,7 @@
  */
 import { podFullName } from '../kubernetes/names.ts';
 import type { Pod } from '../kubernetes/types.ts';
-import type { ManifestError, StaticSource } from './manifest-error.ts';
+import type { ManifestError, SourceName } from './manifest-error.ts';
 import type { SourceUpdate } from './pod-source.ts';
 
 /** What an update has changed. */
@@ -21,14 +21,14 @@ export interface DesiredChange {
 }
 
 export class DesiredPods {
-  readonly #sources: ReadonlySet<StaticSource>;
-  readonly #updates = new Map<StaticSource, SourceUpdate>();
-  readonly #complete = new Set<StaticSource>();
+  readonly #sources: ReadonlySet<SourceName>;
+  readonly #updates = new Map<SourceName, SourceUpdate>();
+  readonly #complete = new Set<SourceName>();
   #pods: ReadonlyMap<string, Pod> = new Map();
   #duplicates: readonly ManifestError[] = [];
 
   /** `sources` are all that will ever deliver. */
-  constructor(sources: Iterable<StaticSource>) {
+  constructor(sources: Iterable<SourceName>) {
     this.#sources = new Set(sources);
   }
 
@@ -71,7 +71,7 @@ export class DesiredPods {
     const isThere = ({ pod }: { pod: Pod }) => before.has(pod.metadata.uid);
     const ordered = [...candidates.filter(isThere), ...candidates.filter((candidate) => !isThere(candidate))];
     const pods = new Map<string, Pod>();
-    const names = new Map<string, StaticSource>();
+    const names = new Map<string, SourceName>();
     const duplicates: ManifestError[] = [];
     for (const { source, pod } of ordered) {
       const { name, namespace, uid } = pod.metadata;
@@ -87,7 +87,7 @@ export class DesiredPods {
   }
 }
 
-function duplicateError(source: StaticSource, pod: Pod, holder: StaticSource | undefined): ManifestError {
+function duplicateError(source: SourceName, pod: Pod, holder: SourceName | undefined): ManifestError {
   const { name, namespace, uid } = pod.metadata;
   const what = holder === undefined ? `uid "${uid}"` : `name "${name}"`;
   const reason =

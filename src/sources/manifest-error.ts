@@ -6,6 +6,9 @@
 /** Where static pods come from, as annotation `kubernetes.io/config.source` names it. */
 export type StaticSource = 'file' | 'http';
 
+/** Every place pods come from. */
+export type SourceName = StaticSource | 'api';
+
 /** One thing that is wrong. */
 export interface ManifestProblem {
   /** Line in the text, from 1, where the text has lines. */
@@ -16,8 +19,8 @@ export interface ManifestProblem {
 }
 
 export interface ManifestError {
-  readonly source: StaticSource;
-  /** Path of the file, or URL without credentials. */
+  readonly source: SourceName;
+  /** Path of the file, URL without credentials, or the API server's object. */
   readonly origin: string;
   /** The pod that the manifest is about, as far as it could be read. */
   readonly pod?: { readonly namespace: string; readonly name: string; readonly uid?: string };

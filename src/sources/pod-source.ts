@@ -3,10 +3,10 @@
  * node, and every manifest it cannot use. What it leaves out of a complete update is to be stopped.
  */
 import type { Pod } from '../kubernetes/types.ts';
-import type { ManifestError, StaticSource } from './manifest-error.ts';
+import type { ManifestError, SourceName } from './manifest-error.ts';
 
 export interface SourceUpdate {
-  readonly source: StaticSource;
+  readonly source: SourceName;
   /** Objects are shared and must not be changed; an unchanged pod is the same object as before. */
   readonly pods: readonly Pod[];
   readonly errors: readonly ManifestError[];
@@ -18,7 +18,7 @@ export interface SourceUpdate {
 }
 
 export interface PodSource {
-  readonly name: StaticSource;
+  readonly name: SourceName;
   /**
    * Delivers an update at once when the first look is done, then whenever something changed. Resolves when
    * `signal` is aborted; rejects only on a mistake in the program.

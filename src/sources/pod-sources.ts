@@ -1,5 +1,5 @@
 /**
- * Runs every source of static pods, merges what they say, tells the one who listens what changed, and
+ * Runs every source of pods, merges what they say, tells the one who listens what changed, and
  * makes trouble with manifests seen: an error line and a Warning event `FailedValidation` when it appears
  * (not each time it is found again), a line when it is over, and a gauge.
  *

@@ -1,6 +1,7 @@
 /** The conditions of a pod, each with the reason and message Kubernetes users know. */
 
 import type { ContainerPlace } from '../../kubernetes/init-containers.ts';
+import { isKubeletCondition } from '../../kubernetes/kubelet-conditions.ts';
 import type { ContainerStatus, PodCondition } from '../../kubernetes/types.ts';
 import { isRestartingAll, mayRestartAll } from '../decide-restart-all.ts';
 import { usableSandbox } from '../instances.ts';
@@ -19,18 +20,6 @@ export interface ConditionsInput {
 
 type Verdict = Pick<PodCondition, 'type' | 'status' | 'reason' | 'message'>;
 
-const ours = new Set([
-  'PodReadyToStartContainers',
-  'Initialized',
-  'Ready',
-  'ContainersReady',
-  'PodScheduled',
-  'AllContainersRestarting',
-]);
-
-/** True for conditions that the node decides; it keeps all others as they are. */
-export const isOwnCondition = (type: string) => ours.has(type);
-
 export function podConditions(input: ConditionsInput): PodCondition[] {
   const containersReady = containersReadyCondition(input);
   const verdicts: Verdict[] = [
@@ -41,7 +30,7 @@ export function podConditions(input: ConditionsInput): PodCondition[] {
     { type: 'PodScheduled', status: 'True' },
     ...(mayRestartAll(input.view.pod) ? [allContainersRestarting(input)] : []),
   ];
-  const foreign = input.previous.filter((condition) => !ours.has(condition.type));
+  const foreign = input.previous.filter((condition) => !isKubeletCondition(condition.type));
   return [...verdicts.map((verdict) => withTransition(verdict, input)), ...foreign];
 }
 

@@ -1,0 +1,72 @@
+/**
+ * What the API server's objects of this node's pods are right now, as far as the watch and the answers to
+ * own requests tell; so nothing ever has to be read.
+ *
+ * Guarantees: an answer that is newer than what the watch says is not overwritten by it. An object is known
+ * by its uid: one that was made again under the same name is another one.
+ */
+import { isMirrorPod, podAnnotations, podKey } from '../../kubernetes/pod-identity.ts';
+import type { Pod, PodStatus } from '../../kubernetes/types.ts';
+
+/** An object as the API server has it. */
+export interface PodObject {
+  readonly metadata: Pod['metadata'];
+  readonly status?: PodStatus;
+}
+
+export interface PodObjectsChange {
+  readonly set: readonly PodObject[];
+  readonly removed: readonly PodObject[];
+}
+
+export class PodObjects {
+  /** By `namespace/name`. */
+  readonly #objects = new Map<string, PodObject>();
+
+  /** The object under this `namespace/name`. */
+  get(key: string): PodObject | undefined {
+    return this.#objects.get(key);
+  }
+
+  all(): Iterable<PodObject> {
+    return this.#objects.values();
+  }
+
+  /** The object whose status is that of `pod`: the pod's own, or the mirror of this version of a static pod. */
+  of(pod: Pod): PodObject | undefined {
+    const object = this.#objects.get(podKey(pod));
+    if (!object) return undefined;
+    if (!isMirrorPod(object)) return object.metadata.uid === pod.metadata.uid ? object : undefined;
+    const { annotations: mirror = {}, deletionTimestamp } = object.metadata;
+    const hash = pod.metadata.annotations?.[podAnnotations.configHash];
+    const isCurrent = hash !== undefined && mirror[podAnnotations.configMirror] === hash;
+    return isCurrent && deletionTimestamp === undefined ? object : undefined;
+  }
+
+  /** Takes what the watch tells. */
+  follow({ set, removed }: PodObjectsChange): void {
+    for (const object of removed) this.forget(object);
+    for (const object of set) this.learn(object);
+  }
+
+  /** Takes one object, unless a newer state of the same one is known. */
+  learn(object: PodObject): void {
+    const key = podKey(object);
+    const before = this.#objects.get(key);
+    if (before?.metadata.uid === object.metadata.uid && isOlder(object, before)) return;
+    this.#objects.set(key, { metadata: object.metadata, status: object.status ?? {} });
+  }
+
+  /** Takes away an object that is there no more; another one of its name stays. */
+  forget({ metadata }: Pick<PodObject, 'metadata'>): void {
+    const key = podKey({ metadata });
+    if (this.#objects.get(key)?.metadata.uid === metadata.uid) this.#objects.delete(key);
+  }
+}
+
+/** Resource versions of Kubernetes grow; where one is no number, the later word counts. */
+function isOlder({ metadata: a }: PodObject, { metadata: b }: PodObject): boolean {
+  const decimal = /^\d+$/;
+  const [left = '', right = ''] = [a.resourceVersion, b.resourceVersion];
+  return decimal.test(left) && decimal.test(right) && BigInt(left) < BigInt(right);
+}
