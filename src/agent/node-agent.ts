@@ -25,6 +25,8 @@ import { PodSources } from '../sources/pod-sources.ts';
 import { EventLog } from '../telemetry/event-log.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { MetricsRegistry } from '../telemetry/metrics-registry.ts';
+import { buildPodGarbage } from './garbage-builder.ts';
+import { buildImages } from './images-builder.ts';
 import { Lifetime } from './lifetime.ts';
 import { type MachineFacts, readMachineFacts } from './node-facts.ts';
 import { isOurs, type Owner, podFromRuntime } from './ownership.ts';
@@ -95,8 +97,18 @@ class NodeAgent {
     const link = new RuntimeLink({ runtime, clock, logger, onChange: () => this.#workers?.wakeAll() });
     const observer = this.#observe(runtime, runtimeFacts);
     const records = new PodRecords({ rootDirectory: settings.rootDirectory, clock, logger });
+    const images = await buildImages({
+      ...this.#options,
+      runtime,
+      runtimeName: runtimeFacts.name,
+      nodeName,
+      events,
+      signal,
+    });
     const built = await buildPodServices({
       ...this.#options,
+      images,
+      wake: (uid) => this.#workers?.wake(uid),
       facts,
       nodeName,
       hierarchy,
@@ -136,7 +148,17 @@ class NodeAgent {
     this.#lifetime.onEnd(() => workers.close());
 
     const sources = new PodSources({ sources: podSources, nodeName, log: logger, events, metrics });
+    const podGarbage = buildPodGarbage(this.#options, {
+      built,
+      observer,
+      workers,
+      sources,
+      nodeName,
+      events,
+    });
     const background = Promise.all([
+      images.collector.run(signal),
+      podGarbage.run(signal),
       observer.run(signal),
       link.run(signal),
       this.#resync(workers),
@@ -258,12 +280,13 @@ class NodeAgent {
       health: (update) => prober.update(update),
       nodeRules: () => ({
         maxRestartBackoffMs: settings.restartBackOff.maxMs,
-        deadContainersKept: 1,
+        deadContainersKept: deadContainersKept(settings.deadContainers),
         restartAllContainers: this.#options.featureEnabled('RestartAllContainersOnContainerExits'),
         ...(link.networkProblem === undefined ? {} : { networkNotReady: link.networkProblem }),
       }),
       execute: executeWith(built.services, onStep),
       readMessages: built.readMessages,
+      pulling: (uid) => built.pullMessages.of(uid),
       report: (report) => {
         for (const { object, type, reason, message } of announcements(report)) {
           events.event(object, type, reason, message);
@@ -302,6 +325,11 @@ class NodeAgent {
       workers.wakeAll();
     }
   }
+}
+
+/** Where an age is asked for, only the collector, which knows ages, removes dead containers. */
+function deadContainersKept({ perContainer, minAgeMs }: NodeAgentSettings['deadContainers']): number {
+  return perContainer < 0 || minAgeMs > 0 ? Number.POSITIVE_INFINITY : perContainer;
 }
 
 function* leftoverPods(observer: RuntimeObserver, owner: Owner): Generator<Pod> {

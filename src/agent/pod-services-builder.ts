@@ -21,6 +21,7 @@ import type { PodServices } from '../pods/executors/pod-services.ts';
 import { NodePodConfigs, type PodUserNamespaces } from '../pods/pod-configs.ts';
 import type { PodRecords } from '../pods/pod-records.ts';
 import type { PodWorkerPorts } from '../pods/pod-worker.ts';
+import { PullMessages } from '../pods/pull-messages.ts';
 import {
   type NodeReservation,
   nodeAllocatable,
@@ -31,13 +32,13 @@ import {
 import { PodCgroups } from '../resources/pod-cgroups.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import type { RuntimeFacts } from '../runtime/cri/runtime-check.ts';
-import { ImagePuller } from '../runtime/images/image-puller.ts';
 import type { RuntimeObserver } from '../runtime/runtime-observer.ts';
 import type { EventRecorder } from '../telemetry/events.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { PodVolumes } from '../volumes/pod-volumes.ts';
 import { createVolumeKinds } from '../volumes/volume-kinds.ts';
+import type { ImageRooms } from './images-builder.ts';
 import type { MachineFacts } from './node-facts.ts';
 import { rootAnnotation } from './ownership.ts';
 
@@ -52,6 +53,9 @@ export interface PodServicesInput {
   readonly observer: RuntimeObserver;
   readonly records: PodRecords;
   readonly events: EventRecorder;
+  readonly images: ImageRooms;
+  /** A pod's status has something new to tell. */
+  readonly wake: (podUid: string) => void;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -61,6 +65,10 @@ export interface BuiltPodServices {
   readonly services: PodServices;
   readonly cgroups: PodCgroups;
   readonly directories: PodDirectories;
+  readonly containerLogsDirectory: string;
+  readonly volumes: PodVolumes;
+  readonly runtime: ContainerRuntime;
+  readonly pullMessages: PullMessages;
   readonly readMessages: PodWorkerPorts['readMessages'];
   readonly admission: PodAdmission;
 }
@@ -69,17 +77,19 @@ export interface BuiltPodServices {
 const callHoldMs = 1000;
 
 export async function buildPodServices(input: PodServicesInput): Promise<BuiltPodServices> {
-  const { settings, facts, clock, events, logger, metrics, observer, records, runtime } = input;
+  const { settings, facts, clock, events, logger, observer, records, runtime } = input;
   const { rootDirectory, podLogsDirectory } = settings;
   const capacity = nodeCapacity(facts, { maxPods: settings.maxPods });
   const reservation = reservationOf(settings);
   const allocatable = nodeAllocatable(capacity, reservation);
   const cgroups = await buildCgroups(input, { capacity, reservation });
+  const containerLogsDirectory = join(dirname(podLogsDirectory), 'containers');
+  const pullMessages = new PullMessages(input.wake);
   const directories = new PodDirectories({
     rootDirectory,
     podLogsDirectory,
     // Beside the pods' logs, which by default makes it /var/log/containers, where log collectors look.
-    containerLogsDirectory: join(dirname(podLogsDirectory), 'containers'),
+    containerLogsDirectory,
   });
   const volumes = new PodVolumes({
     rootDirectory,
@@ -120,14 +130,10 @@ export async function buildPodServices(input: PodServicesInput): Promise<BuiltPo
     cgroupParentOf: (pod) => (settings.cgroups.perQos ? cgroups.parentOf(pod) : settings.cgroups.root),
     directories,
     volumes,
-    images: new ImagePuller({
-      images: runtime,
-      clock,
-      metrics,
-      maxParallelImagePulls: Number.isFinite(settings.runtime.maxParallelImagePulls)
-        ? settings.runtime.maxParallelImagePulls
-        : undefined,
-    }),
+    images: input.images.puller,
+    pullMessages,
+    credentialsFor: (image, { metadata: { namespace, name, uid }, spec: { serviceAccountName } }) =>
+      input.images.keyring.credentialsFor(image, { pod: { namespace, name, uid, serviceAccountName } }),
     events,
   });
   const services: PodServices = {
@@ -148,6 +154,10 @@ export async function buildPodServices(input: PodServicesInput): Promise<BuiltPo
     services,
     cgroups,
     directories,
+    containerLogsDirectory,
+    volumes,
+    runtime,
+    pullMessages,
     readMessages: messageReader(directories, observer),
     admission: buildAdmission(input, allocatable),
   };

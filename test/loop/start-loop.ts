@@ -17,6 +17,7 @@ import { NodePodConfigs } from '../../src/pods/pod-configs.ts';
 import { PodRecords } from '../../src/pods/pod-records.ts';
 import type { PodReport, PodWorkerPorts } from '../../src/pods/pod-worker.ts';
 import { PodWorkers } from '../../src/pods/pod-workers.ts';
+import { PullMessages } from '../../src/pods/pull-messages.ts';
 import type { ProbeMemory } from '../../src/probes/probe-memory.ts';
 import { Prober } from '../../src/probes/prober.ts';
 import { ImagePuller } from '../../src/runtime/images/image-puller.ts';
@@ -298,6 +299,8 @@ function buildServices(
       }),
     ),
     images: new ImagePuller({ images: runtime, clock }),
+    pullMessages: new PullMessages(() => {}),
+    credentialsFor: async () => [],
     events: recorder,
   });
   const services: PodServices = {

@@ -31,14 +31,15 @@ export interface CriClientOptions {
 export class CriClient implements ContainerRuntime {
   /** The connection to the runtime itself; event streams run on it as well. */
   readonly connection: GrpcConnection;
-  readonly #imageConnection: GrpcConnection;
+  /** The one that images are asked for on; the same unless another endpoint is given for them. */
+  readonly imageConnection: GrpcConnection;
   readonly #requestTimeoutMs: number;
   readonly #meter: CallMeter;
 
   /** Connects with the first call. Throws `InvalidEndpointError` for what is no unix socket. */
   constructor({ endpoint, imageEndpoint, clock, metrics, requestTimeoutMs }: CriClientOptions) {
     this.connection = new GrpcConnection({ endpoint, flag: '--container-runtime-endpoint', clock });
-    this.#imageConnection =
+    this.imageConnection =
       imageEndpoint && imageEndpoint !== endpoint
         ? new GrpcConnection({ endpoint: imageEndpoint, flag: '--image-service-endpoint', clock })
         : this.connection;
@@ -84,7 +85,7 @@ export class CriClient implements ContainerRuntime {
   /** Closes for good; calls in flight fail. */
   async close(): Promise<void> {
     await this.connection.close();
-    if (this.#imageConnection !== this.connection) await this.#imageConnection.close();
+    if (this.imageConnection !== this.connection) await this.imageConnection.close();
   }
 
   #method<Call extends RuntimeCall>(call: Call) {
@@ -92,7 +93,7 @@ export class CriClient implements ContainerRuntime {
     return (request: RequestOf<Call>, { signal, timeoutMs }: CallOptions = {}): Promise<ResponseOf<Call>> =>
       this.#meter(call, request, () => {
         const images = service === ImageServiceDefinition.fullName;
-        return (images ? this.#imageConnection : this.connection).unary({
+        return (images ? this.imageConnection : this.connection).unary({
           service,
           method,
           request,

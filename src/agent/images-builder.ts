@@ -1,0 +1,63 @@
+/** Builds everything about images: credentials, who may use what, pulling, removing. */
+import { ImageKeyring } from '../credentials/image-keyring.ts';
+import type { CriClient } from '../runtime/cri/cri-client.ts';
+import { ImageCollector } from '../runtime/garbage/image-collector.ts';
+import { containerdContentStore, containerdDownloads } from '../runtime/images/containerd-downloads.ts';
+import { ImagePuller } from '../runtime/images/image-puller.ts';
+import { PullRecords } from '../runtime/images/pull-records.ts';
+import type { EventRecorder } from '../telemetry/events.ts';
+import type { NodeAgentOptions } from './node-agent.ts';
+
+export interface ImageRooms {
+  readonly keyring: ImageKeyring;
+  readonly puller: ImagePuller;
+  readonly collector: ImageCollector;
+}
+
+export interface ImageRoomsInput extends Pick<NodeAgentOptions, 'settings' | 'clock' | 'logger' | 'metrics'> {
+  readonly runtime: CriClient;
+  readonly runtimeName: string;
+  readonly nodeName: string;
+  readonly events: EventRecorder;
+  readonly signal: AbortSignal;
+}
+
+/** Rejects when the credential providers are not configured correctly. */
+export async function buildImages(input: ImageRoomsInput): Promise<ImageRooms> {
+  const { settings, clock, logger, metrics, runtime, runtimeName, nodeName, events, signal } = input;
+  const { rootDirectory, images } = settings;
+  const common = { rootDirectory, clock, logger, metrics };
+  const keyring = ImageKeyring.open({
+    ...common,
+    homeDirectory: process.env['HOME'],
+    providers: images.credentialProviders,
+    environment: process.env,
+  });
+  const access = images.verification && new PullRecords({ ...common, ...images.verification });
+  await access?.recover(async (image) => {
+    const spec = { image, annotations: {}, userSpecifiedImage: image, runtimeHandler: '', imageRef: '' };
+    return (await runtime.imageStatus({ image: spec, verbose: false }, { signal })).image?.id;
+  });
+  const collector = new ImageCollector({
+    ...common,
+    runtime,
+    rules: images.collection,
+    nodeName,
+    events,
+    ...(access && { onListed: (ids, askedAt) => access.prune(ids, askedAt) }),
+  });
+  const { maxParallelImagePulls } = settings.runtime;
+  const puller = new ImagePuller({
+    images: runtime,
+    clock,
+    logger,
+    metrics,
+    maxParallelImagePulls: Number.isFinite(maxParallelImagePulls) ? maxParallelImagePulls : undefined,
+    access,
+    ...(runtimeName === 'containerd' && {
+      downloads: containerdDownloads(containerdContentStore(runtime.imageConnection)),
+    }),
+    onUse: (id) => collector.touch(id),
+  });
+  return { keyring, puller, collector };
+}
