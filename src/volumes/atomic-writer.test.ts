@@ -9,8 +9,8 @@ import {
   FilePathError,
   type Files,
   safeFilePath,
-  writeFilesAtomically,
   type WriterFileSystem,
+  writeFilesAtomically,
   writerFileSystem,
 } from './atomic-writer.ts';
 
@@ -130,7 +130,18 @@ describe('files that change all at once', () => {
     );
   });
 
-  for (const path of ['', '.', '..', '../x', 'a/../b', '/etc/x', '..data', '..x/y', 'a\0b', 'x'.repeat(256)]) {
+  for (const path of [
+    '',
+    '.',
+    '..',
+    '../x',
+    'a/../b',
+    '/etc/x',
+    '..data',
+    '..x/y',
+    'a\0b',
+    'x'.repeat(256),
+  ]) {
     it(`refuse the path ${JSON.stringify(path.slice(0, 20))}`, async () => {
       assert.throws(() => safeFilePath(path), FilePathError);
       await assert.rejects(write({ good: '1', [path]: 'bad' }), FilePathError);
