@@ -25,10 +25,13 @@ async function removed(name: string): Promise<{ seconds: number; timeline: Timel
   return { seconds: (Date.now() - begun) / 1000, timeline: scenarios.timeline(name) };
 }
 
-const spread = (timeline: Timeline, ...whats: string[]) => {
-  const times = whats.map((what) => timeline.at(what));
-  return Math.max(...times) - Math.min(...times);
-};
+/** Every one of `earlier` happened before any of `later`. */
+function allBefore(timeline: Timeline, earlier: readonly string[], later: readonly string[]): void {
+  const last = Math.max(...earlier.map((what) => timeline.at(what)));
+  const first = Math.min(...later.map((what) => timeline.at(what)));
+  assert.ok(last <= first, timeline.text);
+}
+const each = (names: readonly string[], what: string) => names.map((name) => `${name} ${what}`);
 
 describe('a pod that ends by itself', () => {
   scenarios.recorded('reverse', {
@@ -119,7 +122,7 @@ describe('a pod that is removed', () => {
   it('[sig-node] [NodeConformance] Containers Lifecycle Running a pod with init containers and regular containers, restartPolicy=Never a pod cannot terminate gracefully should respect termination grace period seconds [NodeConformance]', async () => {
     await agent.ready('stubborn');
     const { seconds } = await removed('stubborn');
-    assert.ok(seconds >= 2.9 && seconds < 20, `it took ${seconds} s`);
+    assert.ok(seconds >= 2.9 && seconds < 60, `it took ${seconds} s`);
   });
 
   scenarios.recorded('stubborn-hook', {
@@ -138,26 +141,26 @@ describe('a pod that is removed', () => {
     await agent.ready('stubborn-hook');
     const { seconds, timeline } = await removed('stubborn-hook');
     // The hook has the grace period, the signal at least two seconds behind it.
-    assert.ok(seconds >= 4.5 && seconds < 25, `it took ${seconds} s`);
+    assert.ok(seconds >= 4.5 && seconds < 60, `it took ${seconds} s`);
     assert.ok(timeline.has('main hook'));
     timeline.never('main hooked');
   });
 
   scenarios.recorded('initializing', {
-    terminationGracePeriodSeconds: 5,
+    terminationGracePeriodSeconds: 600,
     initContainers: [sidecar('sidecar'), recorded('init', { onStop: { code: 1 } })],
     containers: [recorded('main')],
   });
   it('[sig-node] [NodeConformance] Containers Lifecycle A pod with restartable init containers is terminating Restartable init containers are terminated during initialization should not hang in termination if terminated during initialization', async () => {
     await scenarios.untilRecorded('initializing', 'init started', (seen) => seen.has('init started'));
     const { seconds, timeline } = await removed('initializing');
-    assert.ok(seconds < 20, `it took ${seconds} s`);
+    assert.ok(seconds < 100, `it took ${seconds} s`);
     timeline.inOrder('init stopping', 'sidecar stopping');
     timeline.never('main starting');
   });
 
   scenarios.recorded('hooks-hang', {
-    terminationGracePeriodSeconds: 4,
+    terminationGracePeriodSeconds: 6,
     initContainers: ['sidecar-1', 'sidecar-2', 'sidecar-3'].map((name) =>
       sidecar(name, {}, { lifecycle: { preStop: recording(name, 'say hook; sleep 60; say hooked') } }),
     ),
@@ -168,16 +171,14 @@ describe('a pod that is removed', () => {
     const { seconds, timeline } = await removed('hooks-hang');
     const names = ['sidecar-1', 'sidecar-2', 'sidecar-3'];
     // All hooks share one grace period, so nothing is left to keep the sidecars apart.
-    assert.ok(spread(timeline, ...names.map((name) => `${name} hook`)) < 3, timeline.text);
-    assert.ok(spread(timeline, ...names.map((name) => `${name} stopping`)) < 4, timeline.text);
-    assert.ok(seconds >= 3.9 && seconds < 25, `it took ${seconds} s`);
+    allBefore(timeline, each(names, 'hook'), each(names, 'stopping'));
+    assert.ok(seconds >= 3.9 && seconds < 60, `it took ${seconds} s`);
     for (const name of names) timeline.never(`${name} hooked`);
   });
 
   scenarios.recorded('many-hooks', {
-    terminationGracePeriodSeconds: 30,
     initContainers: ['sidecar-1', 'sidecar-2', 'sidecar-3'].map((name) =>
-      sidecar(name, {}, { lifecycle: { preStop: recording(name, 'say hook; sleep 2; say hooked') } }),
+      sidecar(name, {}, { lifecycle: { preStop: recording(name, 'say hook; sleep 5; say hooked') } }),
     ),
     containers: [recorded('main', { onStop: { after: 1 } })],
   });
@@ -185,13 +186,12 @@ describe('a pod that is removed', () => {
     await agent.ready('many-hooks');
     const { timeline } = await removed('many-hooks');
     const names = ['sidecar-1', 'sidecar-2', 'sidecar-3'];
-    assert.ok(spread(timeline, ...names.map((name) => `${name} hook`)) < 1.9, timeline.text);
+    allBefore(timeline, each(names, 'hook'), each(names, 'hooked'));
     for (const name of names) timeline.inOrder(`${name} hook`, `${name} hooked`, `${name} stopping`);
     timeline.inOrder('main ended', 'sidecar-3 ended', 'sidecar-2 ended', 'sidecar-1 ended');
   });
 
   scenarios.recorded('half-started', {
-    terminationGracePeriodSeconds: 10,
     initContainers: [
       sidecar('sidecar-1', { onStop: { after: 0.3 } }),
       sidecar(
@@ -224,7 +224,6 @@ describe('a container whose probe fails', () => {
   ] as const) {
     scenarios.recorded(`main-${kind}`, {
       restartPolicy: 'Never',
-      terminationGracePeriodSeconds: 10,
       initContainers: [recorded('init', { runsFor: 0.1 })],
       containers: [
         recorded(
@@ -247,7 +246,6 @@ describe('a container whose probe fails', () => {
 
   scenarios.recorded('main-probes', {
     restartPolicy: 'Never',
-    terminationGracePeriodSeconds: 20,
     containers: [
       recorded(
         'main',
@@ -275,7 +273,6 @@ describe('a container whose probe fails', () => {
 
   scenarios.recorded('sidecar-probes', {
     restartPolicy: 'Never',
-    terminationGracePeriodSeconds: 20,
     initContainers: [
       sidecar(
         'sidecar',
@@ -308,7 +305,6 @@ describe('a container whose probe fails', () => {
   });
 
   scenarios.recorded('sidecar-liveness', {
-    terminationGracePeriodSeconds: 10,
     initContainers: [
       sidecar(
         'sidecar',
@@ -334,7 +330,6 @@ describe('a container whose probe fails', () => {
   });
 
   scenarios.recorded('sidecar-startup', {
-    terminationGracePeriodSeconds: 10,
     initContainers: [
       sidecar(
         'sidecar',

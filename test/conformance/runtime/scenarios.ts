@@ -45,7 +45,8 @@ export class Scenarios {
     const path = this.agent.path('records', name);
     mkdirSync(path, { recursive: true });
     const volumes = [{ name: recordVolume, hostPath: { path, type: 'Directory' } }, ...(spec.volumes ?? [])];
-    const manifest = shellPod(name, '', { ...spec, volumes });
+    // Long, so that a busy machine kills nobody who is still on the way.
+    const manifest = shellPod(name, '', { terminationGracePeriodSeconds: 120, ...spec, volumes });
     return this.pod(name, { ...manifest, metadata: { ...metadata, name } });
   }
 
