@@ -45,6 +45,10 @@ export interface LoopOptions {
   readonly readMessages?: PodWorkerPorts['readMessages'];
   readonly memory?: ProbeMemory;
   readonly maxRestartBackoffMs?: number;
+  readonly onReport?: (report: PodReport) => void;
+  readonly onGone?: (pod: Pod) => void;
+  /** Takes every event too. */
+  readonly recorder?: EventRecorder;
   /** Replaces parts of what the executors work with. */
   readonly services?: (services: PodServices) => Partial<PodServices>;
 }
@@ -90,7 +94,10 @@ export async function startLoop(options: LoopOptions): Promise<TestLoop> {
   };
   const events: string[] = [];
   const recorder: EventRecorder = {
-    event: (_object, _type, reason, message) => events.push(`${reason}: ${message}`),
+    event: (object, type, reason, message) => {
+      events.push(`${reason}: ${message}`);
+      options.recorder?.event(object, type, reason, message);
+    },
   };
 
   let workers: PodWorkers | undefined;
@@ -164,6 +171,7 @@ export async function startLoop(options: LoopOptions): Promise<TestLoop> {
       ((pod, ids) => outside.pass('messages.read', () => lastWords(directories, observer, pod, ids))),
     report: (report) => {
       reports.push(report);
+      options.onReport?.(report);
       for (const { reason, message } of announcements(report)) events.push(`${reason}: ${message}`);
     },
   };
@@ -183,6 +191,7 @@ export async function startLoop(options: LoopOptions): Promise<TestLoop> {
     onGone: (pod) => {
       prober.forget(pod.metadata.uid);
       gone.push(pod.metadata.name);
+      options.onGone?.(pod);
     },
   });
   workers = running;
