@@ -1,0 +1,52 @@
+/** From a kubeconfig to a client. */
+import { readFile } from 'node:fs/promises';
+import type { Clock } from '../concurrency/clock.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import { credentialSource } from './credential-source.ts';
+import { Http2ApiClient, type Http2ApiClientOptions } from './http2-api-client.ts';
+import { type Kubeconfig, KubeconfigError, parseKubeconfig } from './kubeconfig.ts';
+
+export interface ApiClientOptions {
+  /** For example `kubelet/v1.36.2 (linux/amd64)`. */
+  readonly userAgent: string;
+  /** `kubeAPIQPS` and `kubeAPIBurst`. */
+  readonly qps: number;
+  readonly burst: number;
+  readonly clock: Clock;
+  /** From 0 up to 1. */
+  readonly random: () => number;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly onRequest?: Http2ApiClientOptions['onRequest'];
+}
+
+/** Reads and checks the file. Rejects with {@link KubeconfigError}, which says what to do. */
+export async function readKubeconfig(path: string): Promise<Kubeconfig> {
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (cause) {
+    const missing = (cause as NodeJS.ErrnoException).code === 'ENOENT';
+    const why = missing
+      ? 'there is no such file: correct --kubeconfig, or give --bootstrap-kubeconfig to have it made'
+      : (cause as Error).message;
+    throw new KubeconfigError(`kubeconfig ${path} cannot be read: ${why}`, { cause });
+  }
+  return parseKubeconfig(text, path);
+}
+
+/** A client for the kubeconfig's current context. Connects with the first request, not before. */
+export function createApiClient(kubeconfig: Kubeconfig, options: ApiClientOptions): Http2ApiClient {
+  const { cluster, user, path } = kubeconfig;
+  const { authority } = cluster;
+  const credentials = credentialSource({
+    user,
+    cluster,
+    authorityPem: async () =>
+      authority && ('pem' in authority ? authority.pem : await readFile(authority.file, 'utf8')),
+    clock: options.clock,
+    metrics: options.metrics,
+  });
+  return new Http2ApiClient({ ...options, cluster, credentials, kubeconfig: path });
+}
