@@ -1,5 +1,4 @@
 /** The agent itself: from checked configuration to a running node, until a signal ends it. */
-import { writeSync } from 'node:fs';
 import { type NodeAgentOptions, startNodeAgent } from '../agent/node-agent.ts';
 import { PreflightError } from '../agent/preflight.ts';
 import { runOnce } from '../agent/run-once.ts';
@@ -9,6 +8,7 @@ import { KUBERNETES_VERSION } from '../config/kubernetes-version.ts';
 import { type LoadedConfiguration, type LoadOptions, loadFromFlags } from '../config/load-configuration.ts';
 import { resolveSettings } from '../config/settings.ts';
 import { createLogger } from '../telemetry/create-logger.ts';
+import { LogOutput } from '../telemetry/log-output.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { declareBuildInfo, MetricsRegistry } from '../telemetry/metrics-registry.ts';
 import { printErrors } from './print-errors.ts';
@@ -36,11 +36,15 @@ export async function commandRun({
     return 1;
   }
   const settings = resolveSettings(loaded);
-  const logger = createLogger({
+  const output = new LogOutput({
+    fd: 2,
+    clock: systemClock,
+    onLost: (lines) => logger.warn('The log could not be written for a while; lines are missing', { lines }),
+  });
+  const logger: Logger = createLogger({
     ...settings.log,
     clock: systemClock,
-    // Written at once: what was said before a kill is on record.
-    write: (line) => void writeSync(2, line),
+    write: (line) => output.write(line),
   });
   const metrics = new MetricsRegistry();
   const version = (reportedVersion ?? KUBERNETES_VERSION).replace(/^v/, '');
