@@ -11,6 +11,7 @@ import { containerKey, imageKey } from './action.ts';
 import { isLive, newestInstance } from './instances.ts';
 import { beforeFirstStart, type PlanDraft, type Waiting } from './plan.ts';
 import { planStop } from './plan-stop.ts';
+import { endsByProbe } from './pod-end.ts';
 import type { PodView } from './pod-view.ts';
 import { carriedBackoff, restartBackoff } from './restart-backoff.ts';
 import { mayRestart } from './restart-rule.ts';
@@ -28,7 +29,12 @@ export function decideContainers(
   for (const container of containers) {
     const { container: spec, kind } = container;
     if (kind === 'ephemeral') {
-      if (!newestInstance(view.observed, spec.name)) make(scope, container, undefined);
+      // It has one life, in the sandbox it was made in; only its start may still be to come.
+      const instance = newestInstance(view.observed, spec.name);
+      if (!instance) make(scope, container, undefined);
+      else if (instance.state === 'Created' && instance.sandboxId === sandbox.id) {
+        start(scope, container, instance);
+      }
       continue;
     }
     if (kind === 'init' && initialised) continue;
@@ -107,6 +113,8 @@ function decideContainer(scope: Scope, container: ContainerPlace): boolean {
   const dead = newest!;
   const changed = dead.hash !== containerHash(spec);
   if (!changed && !mayRestart(view, spec, kind, dead)) return kind === 'regular';
+  // Nobody is left for it to serve once the main containers have stopped.
+  if (kind === 'sidecar' && endsByProbe(view)) return false;
   const backoff = restartBackoff(dead, view.node.maxRestartBackoffMs);
   if (!changed && view.now < backoff.startAt) {
     draft.wakeAt(backoff.startAt);

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { PodSpec } from '../kubernetes/types.ts';
+import { decide } from './decide.ts';
 import { PodModel, testPod } from './fixtures/pod-model.ts';
-import { activeDeadline, podEnd } from './pod-end.ts';
+import { activeDeadline, endsByProbe, podEnd } from './pod-end.ts';
 import type { TerminalVerdict } from './pod-view.ts';
 
 const two = [
@@ -110,5 +111,37 @@ describe('the end of a pod', () => {
     const model = new PodModel(testPod({ activeDeadlineSeconds: 60 }));
     const { startTime: _, ...memory } = model.memory;
     assert.equal(activeDeadline({ ...model.view(), memory }), undefined);
+  });
+});
+
+describe('a pod whose main container failed its probe for good', () => {
+  const spec: Partial<PodSpec> = {
+    restartPolicy: 'Never',
+    initContainers: [{ name: 'proxy', image: 'p', restartPolicy: 'Always' }],
+  };
+  const failing = (more: Partial<PodSpec> = {}) => {
+    const model = new PodModel(testPod({ ...spec, ...more }));
+    model.settle();
+    const id = model.newest('web')?.id ?? '';
+    model.health = { [id]: { started: true, ready: false, failed: { probe: 'liveness' } } };
+    return model;
+  };
+
+  it('restarts no sidecar while it stops', () => {
+    const model = failing();
+    assert.equal(endsByProbe(model.view()), true);
+    model.exit('proxy', 1);
+    const restarts = decide(model.view(['container/web'])).actions.filter(
+      (action) => 'container' in action && action.container === 'proxy' && action.kind !== 'remove-container',
+    );
+    assert.deepEqual(restarts, []);
+  });
+
+  it('goes on when that container, or another one, may run again', () => {
+    assert.equal(endsByProbe(failing({ restartPolicy: 'OnFailure' }).view()), false);
+    assert.equal(endsByProbe(failing({ containers: [{ name: 'web', image: 'i' }, ...two] }).view()), false);
+    const healthy = new PodModel(testPod(spec));
+    healthy.settle();
+    assert.equal(endsByProbe(healthy.view()), false);
   });
 });

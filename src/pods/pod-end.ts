@@ -5,6 +5,7 @@
 
 import { containerHash } from '../kubernetes/hash.ts';
 import { podContainers } from '../kubernetes/init-containers.ts';
+import { restartsAfterProbeFailure } from '../kubernetes/restart-policy.ts';
 import { newestInstance, usableSandbox } from './instances.ts';
 import type { PodView, TerminalVerdict } from './pod-view.ts';
 import { mayRestart } from './restart-rule.ts';
@@ -39,6 +40,24 @@ export function activeDeadline({ pod, memory }: PodView): number | undefined {
   return seconds === undefined || memory.startTime === undefined
     ? undefined
     : memory.startTime + seconds * 1000;
+}
+
+/**
+ * True while the pod is on its way to its end because a probe has failed for good: every main container is
+ * over or is being stopped for that, and none may run again.
+ */
+export function endsByProbe(view: Pick<PodView, 'pod' | 'observed' | 'memory' | 'health'>): boolean {
+  const { pod, observed, health } = view;
+  let failing = false;
+  for (const spec of pod.spec.containers) {
+    const instance = newestInstance(observed, spec.name);
+    if (!instance) return false;
+    const isLast = instance.state === 'Running' && health[instance.id]?.failed !== undefined;
+    if (isLast && restartsAfterProbeFailure(spec, 'regular', pod.spec)) return false;
+    if (!isLast && (instance.state !== 'Exited' || mayRestart(view, spec, 'regular', instance))) return false;
+    failing ||= isLast;
+  }
+  return failing;
 }
 
 function containersEnd(view: PodView): TerminalVerdict | undefined {

@@ -17,6 +17,7 @@ import { foreignConditions, recordedEnd, statusToBuildOn } from './api-state.ts'
 import { decide } from './decide.ts';
 import { isLive } from './instances.ts';
 import { failureKey, type Plan } from './plan.ts';
+import { endsByProbe } from './pod-end.ts';
 import { podVersion } from './pod-version.ts';
 import { emptyMemory, type NodeRules, type PodIntent, type PodMemory, type PodView } from './pod-view.ts';
 import { forgetUnwanted, type Outcome, remember } from './remember.ts';
@@ -80,6 +81,8 @@ export class PodWorker {
   #memory: PodMemory;
   #messages: Record<string, string> = {};
   #status: PodStatus | undefined;
+  /** What the probes said last, by container id. */
+  #health: PodView['health'] = {};
   #plan: Plan | undefined;
   readonly #inFlight = new Map<string, { action: Action; abort: AbortController }>();
   /** By action key: what succeeded last, while it is still wanted. */
@@ -243,6 +246,14 @@ export class PodWorker {
   }
 
   #view(observed: ObservedPod): PodView {
+    this.#health = this.#ports.health({
+      pod: this.#pod,
+      observed,
+      terminating: this.#intent.kind === 'terminate' || this.#memory.terminal !== undefined,
+      hookPending: (id) => !this.#memory.hooksDone[id],
+      sidecarsEnd: () =>
+        endsByProbe({ pod: this.#pod, observed, memory: this.#memory, health: this.#health }),
+    });
     return {
       pod: this.#pod,
       intent: this.#intent,
@@ -250,12 +261,7 @@ export class PodWorker {
       memory: this.#memory,
       messages: this.#messages,
       inFlight: new Set(this.#inFlight.keys()),
-      health: this.#ports.health({
-        pod: this.#pod,
-        observed,
-        terminating: this.#intent.kind === 'terminate' || this.#memory.terminal !== undefined,
-        hookPending: (id) => !this.#memory.hooksDone[id],
-      }),
+      health: this.#health,
       node: this.#ports.nodeRules(),
       ...(this.#ports.pulling && { pulling: this.#ports.pulling(this.#pod.metadata.uid) }),
       now: this.#ports.clock.now(),

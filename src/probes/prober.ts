@@ -72,6 +72,8 @@ export interface ProberUpdate {
   readonly terminating: boolean;
   /** Whether the postStart hook of a container that has one is still to end; its probes wait for that. */
   hookPending?(containerId: string): boolean;
+  /** Whether the pod goes on only until its main containers have stopped: its sidecars are then ending, too. */
+  sidecarsEnd?(): boolean;
 }
 
 /** By container id; containers without probes and ones that do not run are not in it. */
@@ -123,7 +125,8 @@ export class Prober {
         entry.held.add(instance.id);
         continue;
       }
-      const { pod, terminating } = update;
+      const { pod } = update;
+      const terminating = update.terminating || (place.kind === 'sidecar' && update.sidecarsEnd?.() === true);
       const podIp = this.#podIp(update.observed, instance.sandboxId);
       const now = { pod, place, podIp, terminating, overrides: entry.overrides };
       const known = entry.containers.get(instance.id);
