@@ -31,8 +31,10 @@ test('every test file is in a step, and in one only, but for those that also run
   const inside = inStep('vm').filter((file) => file.startsWith('test/vm/inside/'));
   const all = globSync(['src/**/*.test.ts', 'scripts/**/*.test.ts', 'test/**/*.test.ts']);
   assert.deepEqual([...here, ...inside].toSorted(), all.toSorted());
+  // The other kernel sees some of them again, and none that this one does not see.
+  const again = inStep('vm').filter((file) => !inside.includes(file));
   assert.deepEqual(
-    inStep('vm').filter((file) => !inside.includes(file)),
-    inStep('e2e'),
+    again.filter((file) => !inStep('e2e').includes(file)),
+    [],
   );
 });

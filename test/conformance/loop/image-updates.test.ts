@@ -68,13 +68,13 @@ describe('a regular container', () => {
   ] as const) {
     it(title, async () => {
       const pod = apiPod('pod', { restartPolicy, containers: [main()] });
-      const { want, untilRunning, status } = await start(pod);
-      await untilRunning(pod);
-      want([withContainer(pod, 'main', newer)]);
+      const running = await start(pod);
+      await running.untilRunning(pod);
+      running.want([withContainer(pod, 'main', newer)]);
       await untilRuns(world, 'main', 'newer');
-      await untilRunning(pod);
+      await running.untilRunning(pod);
       assert.deepEqual(starts(world), ['main web', 'main newer']);
-      assert.equal(statusOf(status(pod), 'main')?.restartCount, 1);
+      assert.equal(statusOf(running.status(pod), 'main')?.restartCount, 1);
       assert.equal(world.runtime.sandboxes.length, 1);
     });
   }
@@ -201,13 +201,13 @@ describe('a sidecar', () => {
 
     it(titles.running, async () => {
       const pod = withSidecar();
-      const { want, untilRunning, status } = await start(pod);
-      await untilRunning(pod);
-      want([withContainer(pod, 'sidecar', newer)]);
+      const running = await start(pod);
+      await running.untilRunning(pod);
+      running.want([withContainer(pod, 'sidecar', newer)]);
       await untilRuns(world, 'sidecar', 'newer');
-      await untilRunning(pod);
+      await running.untilRunning(pod);
       assert.deepEqual(starts(world), ['sidecar proxy', 'main web', 'sidecar newer']);
-      assert.equal(statusOf(status(pod), 'main')?.restartCount, 0);
+      assert.equal(statusOf(running.status(pod), 'main')?.restartCount, 0);
     });
     it(titles.ending, () => updatedWhileEnding(withSidecar(), 'sidecar'));
     it(titles.liveness, () => updatedAfterProbe(withSidecar({ livenessProbe: probe }), 'sidecar'));
@@ -266,9 +266,9 @@ describe('a node with sidecars', () => {
   }
 
   it('[sig-node] [NodeConformance] [Serial] Containers Lifecycle A node running restartable init containers reboots should restart the containers in right order after the node reboot', async () => {
-    const { status } = await runningOn(pod, () => world.runtime.restart('reboot'));
+    const running = await runningOn(pod, () => world.runtime.restart('reboot'));
     assert.deepEqual(starts(world), [...order, ...order]);
-    assert.equal(statusOf(status(pod), 'main')?.restartCount, 1);
+    assert.equal(statusOf(running.status(pod), 'main')?.restartCount, 1);
   });
 
   it('[sig-node] [NodeConformance] [Serial] Containers Lifecycle A node running restartable init containers reboots A node is rebooting and receives an update request should handle an update during the kubelet restart', async () => {

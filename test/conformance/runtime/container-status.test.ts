@@ -97,12 +97,15 @@ describe('ends', () => {
     }
   });
 
-  pod(
-    'killed',
-    "trap '' TERM; while :; do sleep 1; done",
-    {},
-    { ...once, activeDeadlineSeconds: 5, terminationGracePeriodSeconds: 1 },
-  );
+  // It ignores TERM, so that only KILL ends it when its probe fails.
+  const livenessProbe = {
+    exec: { command: ['false'] },
+    periodSeconds: 1,
+    failureThreshold: 1,
+    timeoutSeconds: 20,
+    terminationGracePeriodSeconds: 1,
+  };
+  pod('killed', "trap '' TERM; while :; do sleep 1; done", { livenessProbe }, once);
   it('[sig-node] Pod SIGKILL [LinuxOnly] [NodeConformance] The containers terminated forcefully by Sigkill should have the correct exit code(137) and reason (Error)', async () => {
     const end = endOf(await scenarios.phase('killed', 'Failed'));
     assert.deepEqual([end?.exitCode, end?.reason], [137, 'Error']);
