@@ -113,6 +113,21 @@ describe('the life of a pod of the API server', () => {
     await loop.stop();
   });
 
+  it('takes an ephemeral container, and tells at once that it runs', async () => {
+    const loop = await startApiLoop({ world, api });
+    api.create(boundPod('web'));
+    await ready('web');
+    const { length } = api.calls();
+    api.change('web', (pod) => {
+      const debug = { name: 'debug', image: 'job', imagePullPolicy: 'IfNotPresent' };
+      (pod.spec as { ephemeralContainers: object[] }).ephemeralContainers = [debug];
+    });
+    await told(() => JSON.stringify(status('web')['ephemeralContainerStatuses'] ?? '').includes('running'));
+    assert.ok(api.calls().length - length <= 2);
+    assert.equal(world.runtime.containers.length, 2);
+    await loop.stop();
+  });
+
   it('is not begun again once the API server has an end on record', async () => {
     api.create(boundPod('web')).status = { phase: 'Failed', reason: 'Evicted' };
     const loop = await startApiLoop({ world, api });
@@ -126,6 +141,57 @@ describe('the life of a pod of the API server', () => {
 });
 
 describe('a pod that is deleted', () => {
+  it('before it could start has failed, and its containers have an end', async () => {
+    const loop = await startApiLoop({ world, api, networkNotReady: () => 'no CNI' });
+    const last: unknown[] = [];
+    api.failure = ({ method, body }) => {
+      if (method === 'PATCH') last.push((body as { status: unknown }).status);
+      return undefined;
+    };
+    api.create(boundPod('web'));
+    await loop.pass(2000);
+    api.delete('web', 30);
+    await gone('web');
+    const { phase, containerStatuses } = last.at(-1) as {
+      phase: string;
+      containerStatuses: { state: { terminated?: { reason?: string } } }[];
+    };
+    assert.equal(phase, 'Failed');
+    assert.equal(containerStatuses[0]?.state.terminated?.reason, 'ContainerStatusUnknown');
+    await loop.stop();
+    assertNoTimers(world);
+  });
+
+  it('before the agent ever saw it is let go without being run', async () => {
+    api.create(boundPod('web'));
+    api.delete('web', 30);
+    const loop = await startApiLoop({ world, api });
+    await gone('web');
+    assert.equal(world.runtime.requestsOf('RunPodSandbox').length, 0);
+    await loop.stop();
+  });
+
+  it('and kept by a finalizer is not begun again', async () => {
+    const loop = await startApiLoop({ world, api });
+    api.create(boundPod('web'));
+    await ready('web');
+    // The object stays although the node has let it go.
+    api.failure = ({ method }) => (method === 'DELETE' ? failed(404, 'NotFound') : undefined);
+    api.delete('web', 30);
+    await until(
+      () => world.runtime.sandboxes.length === 0,
+      () => JSON.stringify(world.snapshot()),
+    );
+    await loop.pass(60_000);
+    api.change('web', ({ metadata }) => {
+      metadata.labels = { touched: 'yes' };
+    });
+    await loop.pass(60_000);
+    assert.deepEqual(world.snapshot(), { sandboxes: [], containers: [] });
+    assert.equal(status('web')['phase'], 'Failed');
+    await loop.stop();
+  });
+
   it('by force ends at once, and nobody is told', async () => {
     const loop = await startApiLoop({ world, api });
     world.runtime.behave('web', { onStopSignal: { afterMs: 3_600_000 } });

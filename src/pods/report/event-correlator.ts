@@ -12,7 +12,7 @@
 import type { EventObject } from '../../telemetry/events.ts';
 import { TokenBucket } from './token-bucket.ts';
 
-export interface EventNews {
+interface EventNews {
   readonly object: EventObject;
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;
