@@ -11,8 +11,6 @@ export type TitleClass =
   | 'covered'
   /** Objects of the API server: config maps, secrets, mirror pods, leases, what others change in a pod. */
   | 'needs-api-server'
-  /** A private registry beside the runtime. */
-  | 'needs-registry'
   /** A device plugin, its registration socket and the pod resources API. */
   | 'needs-device-plugin'
   /** The kubelet's HTTPS server: exec, logs, /configz, statistics, certificates. */
@@ -24,9 +22,7 @@ export type TitleClass =
   /** A kernel with AppArmor. */
   | 'needs-apparmor'
   /** A container runtime with a feature that containerd 1.6 lacks. */
-  | 'needs-newer-runtime'
-  /** A program in an image that static busybox does not have. */
-  | 'needs-other-image';
+  | 'needs-newer-runtime';
 
 export interface TitleRule {
   readonly area: string | RegExp;
@@ -51,7 +47,7 @@ const needs = (
 
 export const titleRules: readonly TitleRule[] = [
   covered(
-    /^(?:container_lifecycle|container_probe|containers|deleted_pods|downwardapi|empty_dir|expansion|host_path|init_container|kubelet|kubelet_etc_hosts|lifecycle_hook|log_path|oomkiller_linux|pod_admission|pod_hostnamefqdn|pod_hostnameoverride|pod_ips|pods_container_manager|pods_lifecycle_termination|pre_stop|privileged|proc_mount|security_context|static_pod|sysctl|terminate_pods|volume_manager)$/,
+    /^(?:container_lifecycle|container_probe|containers|deleted_pods|downwardapi|empty_dir|expansion|host_path|init_container|kubelet|kubelet_etc_hosts|lifecycle_hook|log_path|networking|oomkiller_linux|pod_admission|pod_hostnamefqdn|pod_hostnameoverride|pod_ips|pods_container_manager|pods_lifecycle_termination|pre_stop|privileged|proc_mount|security_context|static_pod|sysctl|terminate_pods|volume_manager)$/,
   ),
 
   covered('apparmor', /without AppArmor/),
@@ -59,9 +55,6 @@ export const titleRules: readonly TitleRule[] = [
 
   covered('mount_rro_linux', /does not support|invalid/),
   needs('needs-newer-runtime', 'mount_rro_linux', 'containerd 2.0 has it', /should accept recursive/),
-
-  covered('networking', /http/),
-  needs('needs-other-image', 'networking', 'no program in busybox answers UDP', /udp/),
 
   covered('pod_conditions', /after the pod is up/),
   needs('needs-api-server', 'pod_conditions', 'the volumes are config maps and secrets', /failing to mount/),
@@ -75,10 +68,10 @@ export const titleRules: readonly TitleRule[] = [
     /Pod Generation|should be updated|environment variables for services|collection|host IP|patch|run through/,
   ),
 
-  covered('runtime', /termination message|exits should run|invalid registry/),
-  needs('needs-registry', 'runtime', 'the image is pulled', /able to pull (?:from private|image \[)/),
-  needs('needs-registry', 'runtime_conformance', 'the image is pulled with credentials of the node'),
-  needs('needs-registry', 'image_volume', 'the image is pulled, and mounted by a newer runtime'),
+  covered('runtime', /termination message|exits should run|invalid registry|pull image \[|without secret/),
+  covered('runtime_conformance'),
+  needs('needs-api-server', 'runtime', 'pull secrets are objects of the API', /with secret/),
+  needs('needs-newer-runtime', 'image_volume', 'containerd 2.1 mounts images'),
 
   needs(
     'needs-api-server',
@@ -93,7 +86,8 @@ export const titleRules: readonly TitleRule[] = [
   needs('needs-api-server', /^mirror_pod/, 'the mirror of a static pod is such an object'),
   needs('needs-api-server', 'ephemeral_containers', 'they are added to a pod through the API'),
   needs('needs-api-server', 'pod_host_ips', 'a node that stands alone reports no addresses'),
-  needs('needs-api-server', 'runtimeclass', 'classes are objects of the API, and so is their overhead'),
+  covered('runtimeclass', /PodOverhead handling/),
+  needs('needs-api-server', 'runtimeclass', 'classes are objects of the API', /\] RuntimeClass /),
   needs(
     'needs-api-server',
     /^(?:lease|node_lease|node_lifecycle|podtemplates|taints)$/,

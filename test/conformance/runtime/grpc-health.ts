@@ -1,4 +1,4 @@
-/** A gRPC health server on the node's loopback, for pods on the node's network. */
+/** A gRPC health server on the node, for pods on its network. */
 import * as grpc from '@grpc/grpc-js';
 
 /** Requests are read no further than the field they have: `service`, a string. */
@@ -37,7 +37,7 @@ export class GrpcHealth {
 
   async start(): Promise<void> {
     await new Promise<void>((resolve, reject) => {
-      const address = `127.0.0.1:${this.port}`;
+      const address = `0.0.0.0:${this.port}`;
       this.#server.bindAsync(address, grpc.ServerCredentials.createInsecure(), (error) =>
         error ? reject(error) : resolve(),
       );

@@ -1,9 +1,11 @@
 /** What a container is started with and sees around it: command, variables, names, addresses. */
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
+import { promisify } from 'node:util';
 import { demoImages } from '../../../scripts/machine/demo-images.ts';
 import type { Container, EnvVar, Pod } from '../../../src/kubernetes/types.ts';
 import { idle, shellPod } from '../../e2e/agent.ts';
@@ -285,6 +287,52 @@ describe('the network', () => {
     );
   });
 
+  // busybox has no program that answers datagrams, so a pod is lent the program that runs this test.
+  const lent = ['/lib', '/lib64', '/usr'].filter((path) => existsSync(path));
+  const withProgram = (name: string, script: string) =>
+    pod(
+      name,
+      {
+        volumes: [...lent, dirname(process.execPath)].map((path, index) => ({
+          name: `lent-${index}`,
+          hostPath: { path },
+        })),
+      },
+      {
+        command: ['/lent/node', '-e', script],
+        volumeMounts: [...lent, '/lent'].map((mountPath, index) => ({
+          name: `lent-${index}`,
+          mountPath,
+          readOnly: true,
+        })),
+      },
+    );
+  const answering = withProgram(
+    'datagrams',
+    `const socket = require('node:dgram').createSocket('udp4');
+     process.on('SIGTERM', () => process.exit());
+     socket.on('message', (text, { port, address }) => socket.send('heard ' + text, port, address));
+     socket.bind(8081);`,
+  );
+  const asking = withProgram(
+    'datagram-client',
+    "process.on('SIGTERM', () => process.exit()); setInterval(() => {}, 1e6)",
+  );
+  /** Sends a datagram until an answer comes. */
+  const ask = (address: string) => `
+    const socket = require('node:dgram').createSocket('udp4');
+    const timer = setInterval(() => socket.send('hello', 8081, '${address}'), 200);
+    socket.on('message', (text) => { console.log(String(text)); clearInterval(timer); socket.close(); });`;
+  it('[sig-network] Networking Granular Checks: Pods should function for intra-pod communication: udp [NodeConformance] [Conformance]', async () => {
+    const { status } = await agent.ready(answering);
+    assert.equal(await run(asking, '/lent/node', '-e', ask(status?.podIP ?? '')), 'heard hello');
+  });
+  it('[sig-network] Networking Granular Checks: Pods should function for node-pod communication: udp [LinuxOnly] [NodeConformance] [Conformance]', async () => {
+    const { status } = await agent.ready(answering);
+    const { stdout } = await promisify(execFile)(process.execPath, ['-e', ask(status?.podIP ?? '')]);
+    assert.equal(stdout.trim(), 'heard hello');
+  });
+
   for (const [name, code, phase, title] of [
     [
       'ip-of-success',
@@ -344,6 +392,20 @@ describe('cgroups', () => {
   }
   it('[sig-node] Kubelet Cgroup Manager QOS containers On enabling QOS cgroup hierarchy Top level QoS containers should have been created [NodeConformance]', () => {
     for (const name of ['burstable', 'besteffort']) assert.ok(existsSync(groupOf('kubepods', name)));
+  });
+  const laden = pod(
+    'laden',
+    { overhead: { cpu: '50m', memory: '16Mi' } },
+    { resources: { limits: { cpu: '100m', memory: '32Mi' } } },
+  );
+  it('[sig-node] Kubelet PodOverhead handling [LinuxOnly] [NodeConformance] PodOverhead cgroup accounting On running pod with PodOverhead defined Pod cgroup should be sum of overhead and resource limits', async () => {
+    const { metadata } = await agent.ready(laden);
+    const read = (controller: string, file: string) => {
+      const group = join('/sys/fs/cgroup', isV2 ? '' : controller, agent.cgroupRoot, 'kubepods');
+      return readFileSync(join(group, `pod${metadata.uid}`, file), 'utf8').trim();
+    };
+    assert.equal(read('memory', isV2 ? 'memory.max' : 'memory.limit_in_bytes'), String(48 * 2 ** 20));
+    assert.equal(read('cpu', isV2 ? 'cpu.max' : 'cpu.cfs_quota_us').split(' ')[0], '15000');
   });
   it('[sig-node] Pods Extended Pods Set QOS Class should be set on Pods with matching resource requests and limits for memory and cpu [Conformance]', async () => {
     for (const [qos, name] of Object.entries(classes)) {
