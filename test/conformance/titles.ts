@@ -47,7 +47,7 @@ const needs = (
 
 export const titleRules: readonly TitleRule[] = [
   covered(
-    /^(?:container_lifecycle|container_probe|containers|deleted_pods|downwardapi|empty_dir|expansion|host_path|init_container|kubelet|kubelet_etc_hosts|lifecycle_hook|log_path|networking|oomkiller_linux|pod_admission|pod_hostnamefqdn|pod_hostnameoverride|pod_ips|pods_container_manager|pods_lifecycle_termination|pre_stop|privileged|proc_mount|security_context|static_pod|sysctl|terminate_pods|volume_manager)$/,
+    /^(?:container_lifecycle|container_probe|containers|deleted_pods|downwardapi|empty_dir|expansion|garbage_collector|host_path|image_gc|init_container|kubelet|kubelet_etc_hosts|lifecycle_hook|log_path|networking|oomkiller_linux|pod_admission|pod_hostnamefqdn|pod_hostnameoverride|pod_ips|pods_container_manager|pods_lifecycle_termination|pre_stop|privileged|proc_mount|security_context|static_pod|sysctl|terminate_pods|volume_manager)$/,
   ),
 
   covered('apparmor', /without AppArmor/),
@@ -93,7 +93,6 @@ export const titleRules: readonly TitleRule[] = [
     /^(?:lease|node_lease|node_lifecycle|podtemplates|taints)$/,
     'it is about objects of the API',
   ),
-  needs('needs-api-server', /^(?:garbage_collector|image_gc)$/, 'pods come and go through the API'),
   needs(
     'needs-device-plugin',
     /^(?:device_plugin|device_plugin_failures|podresources)$/,
