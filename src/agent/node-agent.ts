@@ -47,6 +47,8 @@ export interface NodeAgentOptions {
   readonly probeMetrics: MetricsRegistry;
   /** Called around every action of every pod; for tests that stop the world between two steps. */
   readonly onStep?: StepHook;
+  /** Gives a start up that is under way, such as one that waits for the runtime. */
+  readonly signal?: AbortSignal;
 }
 
 /** A started agent, as far as others look into it. */
@@ -55,17 +57,21 @@ export interface RunningAgent {
   readonly workers: PodWorkers;
   readonly sources: PodSources;
   readonly events: EventLog;
+  /** Resolves with its error when a part of the agent has broken: the rest of it cannot be relied on. */
+  readonly broken: Promise<unknown>;
   /** Lets go of everything; pods stay as they are. */
   stop(): Promise<void>;
 }
 
 /** Starts the agent; resolves once pods are being looked after. Rejects with what keeps it from starting. */
 export async function startNodeAgent(options: NodeAgentOptions): Promise<RunningAgent> {
-  const lifetime = new Lifetime();
+  const lifetime = new Lifetime(options.signal);
   try {
     return await new NodeAgent(options, lifetime).start();
   } catch (error) {
-    await lifetime.end();
+    await lifetime
+      .end()
+      .catch((trouble: unknown) => options.logger.error('Letting go of what was started failed', trouble));
     throw error;
   }
 }
@@ -123,7 +129,7 @@ class NodeAgent {
       records.readAll(),
       link.check(signal),
       observer.relist(signal),
-      built.cgroups.ensureRoot(signal),
+      settings.cgroups.perQos ? built.cgroups.ensureRoot(signal) : undefined,
     ]);
 
     const prober = await this.#probe({ runtime, events, observer, hostIps: facts.addresses });
@@ -167,11 +173,17 @@ class NodeAgent {
         qosClasses.refresh();
       }, signal),
     ]);
-    background.catch((error: unknown) =>
-      logger.error('A part of the agent has ended; restart the agent', error),
-    );
+    const broken = Promise.withResolvers<unknown>();
+    background.catch((error: unknown) => signal.aborted || broken.resolve(error));
     this.#lifetime.onEnd(() => background.catch(() => {}));
-    return { nodeName, workers, sources, events, stop: () => this.#lifetime.end() };
+    return {
+      nodeName,
+      workers,
+      sources,
+      events,
+      broken: broken.promise,
+      stop: () => this.#lifetime.end(),
+    };
   }
 
   /** First of all, so that whoever started the agent sees that it lives. */

@@ -1,5 +1,5 @@
 /** The agent itself: from checked configuration to a running node, until a signal ends it. */
-import { type NodeAgentOptions, startNodeAgent } from '../agent/node-agent.ts';
+import { type NodeAgentOptions, type RunningAgent, startNodeAgent } from '../agent/node-agent.ts';
 import { PreflightError } from '../agent/preflight.ts';
 import { runOnce } from '../agent/run-once.ts';
 import { systemClock } from '../concurrency/clock.ts';
@@ -22,7 +22,10 @@ export interface RunCommand {
   readonly onStep?: NodeAgentOptions['onStep'];
 }
 
-/** Runs until SIGTERM or SIGINT, or until the work of `--runonce` is done; the exit code. */
+/**
+ * Runs until SIGTERM or SIGINT, or until the work of `--runonce` is done; the exit code. Ends with 1 as well
+ * when a part of the agent breaks: whoever supervises it starts it anew, and pods run on meanwhile.
+ */
 export async function commandRun({
   given,
   files,
@@ -52,9 +55,11 @@ export async function commandRun({
   warnOf(loaded, logger);
   logger.info('Starting the node agent', { version: KUBERNETES_VERSION, node: process.version });
 
-  const ended = endOfProcess();
+  const { signal, ended } = endOfProcess();
+  // An agent that serves no port and waits for its runtime has nothing else that keeps the process alive.
+  const alive = setInterval(() => {}, 2 ** 31 - 1);
   try {
-    const agent = await startNodeAgent({
+    return await runAgent({
       settings,
       featureEnabled: (gate) => loaded.gates.enabled(gate as Parameters<typeof loaded.gates.enabled>[0]),
       clock: systemClock,
@@ -62,19 +67,46 @@ export async function commandRun({
       metrics,
       probeMetrics: new MetricsRegistry(),
       ...(onStep && { onStep }),
+      signal,
+      ended,
     });
-    logger.info('The node agent is running', { node: agent.nodeName });
-    const outcome = settings.runOnce ? runOnce(agent, systemClock) : undefined;
-    const code = await Promise.race([ended.then(() => 0), ...(outcome ? [outcome] : [])]);
-    await agent.stop();
-    logger.info('The node agent has stopped; its pods are left as they are');
-    return code;
+  } finally {
+    clearInterval(alive);
+  }
+}
+
+/** Starts the agent and stops it when its time has come; the exit code. */
+async function runAgent(
+  options: NodeAgentOptions & { readonly signal: AbortSignal; readonly ended: Promise<void> },
+): Promise<number> {
+  const { settings, logger, signal, ended } = options;
+  let agent: RunningAgent;
+  try {
+    agent = await startNodeAgent(options);
   } catch (error) {
+    if (signal.aborted) {
+      logger.info('The node agent was stopped while it started');
+      return 0;
+    }
     for (const problem of error instanceof PreflightError ? error.problems : [(error as Error).message]) {
       logger.error('The node agent cannot start', problem);
     }
     return 1;
   }
+  logger.info('The node agent is running', { node: agent.nodeName });
+  const broken = agent.broken.then((error) => {
+    logger.error('A part of the agent has broken; the agent ends, to be started anew', error);
+    return 1;
+  });
+  const outcome = settings.runOnce ? [runOnce(agent, systemClock)] : [];
+  const code = await Promise.race([ended.then(() => 0), broken, ...outcome]);
+  try {
+    await agent.stop();
+  } catch (error) {
+    logger.error('Something went wrong while the node agent stopped', error);
+  }
+  logger.info('The node agent has stopped; its pods are left as they are');
+  return code;
 }
 
 function warnOf({ warnings, ineffective }: LoadedConfiguration, logger: Logger): void {
@@ -84,8 +116,16 @@ function warnOf({ warnings, ineffective }: LoadedConfiguration, logger: Logger):
   }
 }
 
-function endOfProcess(): Promise<void> {
-  return new Promise((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve());
+/** SIGTERM and SIGINT end the process in order, also while it starts; the same a second time ends it at once. */
+function endOfProcess(): { signal: AbortSignal; ended: Promise<void> } {
+  const stop = new AbortController();
+  const ended = new Promise<void>((resolve) => {
+    for (const name of ['SIGTERM', 'SIGINT'] as const) {
+      process.once(name, () => {
+        stop.abort(new Error(`stopped by ${name}`));
+        resolve();
+      });
+    }
   });
+  return { signal: stop.signal, ended };
 }
