@@ -16,11 +16,17 @@ export function retryDelay(failures: number, error: unknown, random: () => numbe
   return Math.max(asked, delay * (1 + random() / 10));
 }
 
-/** Epoch milliseconds: somewhere between 70 % and 90 % of the lifetime, as `random` says. */
+/**
+ * Epoch milliseconds: somewhere between 70 % and 90 % of the lifetime, as `random` says. For a certificate just
+ * issued (`now` given), never sooner than after a tenth of what is left of it: with a clock that is ahead,
+ * every new certificate would otherwise be due at once.
+ */
 export function rotationTime(
   certificate: { readonly notBefore: number; readonly notAfter: number },
   random: number,
+  now?: number,
 ): number {
-  const lifetime = certificate.notAfter - certificate.notBefore;
-  return certificate.notBefore + lifetime * (0.7 + 0.2 * random);
+  const { notBefore, notAfter } = certificate;
+  const due = notBefore + (notAfter - notBefore) * (0.7 + 0.2 * random);
+  return now === undefined ? due : Math.max(due, now + (notAfter - now) / 10);
 }

@@ -26,7 +26,7 @@ export interface ClientCertificateRotationOptions {
   /** Speaks as the node. */
   readonly client: ApiClient;
   /** Speaks with the bootstrap credentials, for when the node's own have expired. */
-  readonly bootstrapClient?: () => Promise<ApiClient>;
+  readonly bootstrapClient?: () => Promise<ApiClient & { close(): void }>;
   readonly clock: Clock;
   readonly random: () => number;
   readonly logger: Logger;
@@ -109,12 +109,16 @@ export class ClientCertificateRotation {
   async #renew(signal: AbortSignal): Promise<void> {
     const { clock, client, bootstrapClient, store, nodeName, random, logger } = this.#options;
     const expired = this.#current === undefined || clock.now() >= this.#current.notAfter;
-    const asker = expired && bootstrapClient ? await bootstrapClient() : client;
-    this.#current = await requestClientCertificate(
-      { client: asker, store, nodeName, clock, notice: this.#notice },
-      signal,
-    );
-    this.#rotateAt = rotationTime(this.#current, random());
+    const own = expired && bootstrapClient ? await bootstrapClient() : undefined;
+    try {
+      this.#current = await requestClientCertificate(
+        { client: own ?? client, store, nodeName, clock, notice: this.#notice },
+        signal,
+      );
+    } finally {
+      own?.close();
+    }
+    this.#rotateAt = rotationTime(this.#current, random(), clock.now());
     logger.info('The client certificate was renewed', {
       expires: this.#current.leaf.validToDate.toISOString(),
       renewAt: new Date(this.#rotateAt).toISOString(),

@@ -15,7 +15,7 @@ import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { retryDelay, rotationTime } from './certificate-pace.ts';
 import { certificateRequest, generateKey, keyPem, selfSignedCertificate } from './certificate-request.ts';
-import { ApprovalNotice, signCertificate } from './certificate-signing.ts';
+import { ApprovalNotice, CertificateRefusedError, signCertificate } from './certificate-signing.ts';
 import { type CertificateStore, decodePair, type StoredCertificate } from './certificate-store.ts';
 import { nodeSubject } from './node-identity.ts';
 
@@ -207,16 +207,22 @@ export class ServingCertificate {
     const former = this.#current;
     const stored = await store.save(certificate, keyPem(key));
     if (former) this.#rotated.observe((clock.now() - former.notBefore) / 1000);
-    this.#use(stored);
+    this.#use(stored, clock.now());
+    if (clock.now() >= stored.notAfter || !covers(stored, this.#names))
+      throw new CertificateRefusedError(
+        'the new serving certificate has expired already, or lacks addresses of this node: ' +
+          "check this machine's clock and the signer of kubernetes.io/kubelet-serving",
+        true,
+      );
     logger.info('The cluster has signed a serving certificate', {
       addresses: [...this.#names.dnsNames, ...this.#names.ips],
       expires: stored.leaf.validToDate.toISOString(),
     });
   }
 
-  #use(stored: StoredCertificate): void {
+  #use(stored: StoredCertificate, issuedAt?: number): void {
     this.#current = stored;
-    this.#rotateAt = rotationTime(stored, this.#options.random());
+    this.#rotateAt = rotationTime(stored, this.#options.random(), issuedAt);
     this.#options.onChange({ certificate: stored.certificate, key: stored.key });
   }
 }
