@@ -7,7 +7,6 @@ import { Limiter } from '../concurrency/limiter.ts';
 import type { NodeAgentSettings } from '../config/settings.ts';
 import { containerAnnotations } from '../kubernetes/pod-identity.ts';
 import { bytesOf, type ResourceAmounts } from '../kubernetes/pod-resources.ts';
-import { formatQuantity, quantityOf } from '../kubernetes/quantity.ts';
 import type { Pod } from '../kubernetes/types.ts';
 import { readFileIfExists } from '../linux/atomic-file.ts';
 import type { CgroupHierarchy } from '../linux/cgroupfs.ts';
@@ -79,7 +78,7 @@ const callHoldMs = 1000;
 export async function buildPodServices(input: PodServicesInput): Promise<BuiltPodServices> {
   const { settings, facts, clock, events, logger, observer, records, runtime } = input;
   const { rootDirectory, podLogsDirectory } = settings;
-  const capacity = nodeCapacity(facts, { maxPods: settings.maxPods });
+  const capacity = nodeCapacity(facts, settings);
   const reservation = reservationOf(settings);
   const allocatable = nodeAllocatable(capacity, reservation);
   const cgroups = await buildCgroups(input, { capacity, reservation });
@@ -108,7 +107,7 @@ export async function buildPodServices(input: PodServicesInput): Promise<BuiltPo
     resources: {
       cgroupVersion: facts.cgroupVersion,
       nodeMemoryBytes: facts.memory,
-      cpuQuota: { enabled: settings.cgroups.cpuCfsQuota, periodUs: settings.cgroups.cpuCfsPeriodMs * 1000 },
+      cpuQuota: { enabled: settings.cgroups.cpuCfsQuota, periodUs: settings.cgroups.cpuCfsPeriodUs },
       hugePageSizes: facts.hugePages.map(({ pageSize }) => pageSize),
       swap: {
         controllerAvailable: facts.swapAccounting,
@@ -187,7 +186,7 @@ async function buildCgroups(
     ...(systemd && { systemd }),
     pod: {
       cpuCfsQuota: cgroups.cpuCfsQuota,
-      cpuPeriod: cgroups.cpuCfsPeriodMs * 1000,
+      cpuPeriod: cgroups.cpuCfsPeriodUs,
       podPidsLimit: cgroups.podPidsLimit ?? -1,
       hugePageSizes: facts.hugePages.map(({ pageSize }) => pageSize),
     },
@@ -199,17 +198,7 @@ async function buildCgroups(
 }
 
 function reservationOf({ cgroups }: NodeAgentSettings): NodeReservation {
-  return { kubeReserved: amounts(cgroups.kubeReserved), systemReserved: amounts(cgroups.systemReserved) };
-}
-
-function amounts({
-  cpuMilli,
-  memoryBytes,
-}: NodeAgentSettings['cgroups']['kubeReserved']): Record<string, string> {
-  return {
-    ...(cpuMilli === undefined ? {} : { cpu: `${cpuMilli}m` }),
-    ...(memoryBytes === undefined ? {} : { memory: formatQuantity(quantityOf(memoryBytes)) }),
-  };
+  return { kubeReserved: cgroups.kubeReserved, systemReserved: cgroups.systemReserved };
 }
 
 async function thermalThrottlePaths(): Promise<string[]> {

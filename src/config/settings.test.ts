@@ -20,6 +20,7 @@ test('defaults in numbers', () => {
     staticPods: { path: undefined, url: undefined, urlHeaders: {}, fileCheckMs: 20_000, httpCheckMs: 20_000 },
     resyncMs: 60_000,
     maxPods: 110,
+    podsPerCore: 0,
     restartBackOff: { initialMs: 10_000, maxMs: 300_000 },
     runtime: {
       endpoint: 'unix:///run/containerd/containerd.sock',
@@ -38,11 +39,11 @@ test('defaults in numbers', () => {
       root: '/',
       perQos: true,
       enforcePods: true,
-      kubeReserved: { cpuMilli: undefined, memoryBytes: undefined },
-      systemReserved: { cpuMilli: undefined, memoryBytes: undefined },
+      kubeReserved: {},
+      systemReserved: {},
       podPidsLimit: undefined,
       cpuCfsQuota: true,
-      cpuCfsPeriodMs: 100,
+      cpuCfsPeriodUs: 100_000,
       swap: 'NoSwap',
       singleProcessOomKill: undefined,
       failOnSwap: true,
@@ -68,9 +69,11 @@ test('what was set', () => {
     '--image-credential-provider-bin-dir=/opt/providers',
     '--maximum-dead-containers=9',
     '--minimum-container-ttl-duration=1m',
-    '--feature-gates=KubeletEnsureSecretPulledImages=false',
+    '--feature-gates=KubeletEnsureSecretPulledImages=false,CustomCPUCFSQuotaPeriod=true',
     '--image-service-endpoint=unix:///i.sock',
-    '--kube-reserved=cpu=250m,memory=1Gi',
+    '--kube-reserved=cpu=250m,memory=1Gi,ephemeral-storage=2Gi,pid=1000',
+    '--pods-per-core=10',
+    '--cpu-cfs-quota-period=1.005ms',
     '--pod-max-pids=100',
     '--enforce-node-allocatable=none',
     '--resolv-conf=',
@@ -89,7 +92,13 @@ test('what was set', () => {
   assert.equal(set.images.verification, undefined);
   assert.deepEqual(set.deadContainers, { perContainer: 1, total: 9, minAgeMs: 60_000 });
   assert.equal(set.runtime.imageEndpoint, 'unix:///i.sock');
-  assert.deepEqual(set.cgroups.kubeReserved, { cpuMilli: 250, memoryBytes: 2 ** 30 });
+  assert.deepEqual(set.cgroups.kubeReserved, {
+    cpu: '250m',
+    memory: '1Gi',
+    'ephemeral-storage': '2Gi',
+    pid: '1000',
+  });
+  assert.deepEqual([set.podsPerCore, set.cgroups.cpuCfsPeriodUs], [10, 1005]);
   assert.deepEqual([set.cgroups.podPidsLimit, set.cgroups.enforcePods], [100, false]);
   assert.equal(set.dns.resolvConf, undefined);
   assert.deepEqual(set.allowedUnsafeSysctls, ['kernel.msg*', 'net.core.somaxconn', 'kernel.sem']);

@@ -3,7 +3,6 @@
  * undefined. Only settings that have an effect are here; `effects.ts` lists the others.
  */
 import { parseDuration } from '../kubernetes/duration.ts';
-import { parseQuantity, quantityMilliValue, quantityValue } from '../kubernetes/quantity.ts';
 import type { FeatureGates } from './feature-gates.ts';
 import type { FlagValues } from './flags/flags.ts';
 import type { KubeletConfiguration } from './kubelet-configuration.ts';
@@ -13,11 +12,8 @@ interface ListenAddress {
   readonly port: number;
 }
 
-/** Resources kept from pods. Undefined: nothing reserved. */
-interface Reservation {
-  readonly cpuMilli: number | undefined;
-  readonly memoryBytes: number | undefined;
-}
+/** Resources kept from pods (`cpu`, `memory`, `ephemeral-storage`, `pid`), as quantities in text. */
+type Reservation = Readonly<Record<string, string>>;
 
 export interface NodeAgentSettings {
   readonly rootDirectory: string;
@@ -35,6 +31,8 @@ export interface NodeAgentSettings {
   /** Longest time between two looks at a pod, even when nothing happened. */
   readonly resyncMs: number;
   readonly maxPods: number;
+  /** 0: the number of CPUs limits no pods. */
+  readonly podsPerCore: number;
   readonly restartBackOff: { readonly initialMs: number; readonly maxMs: number };
 
   readonly runtime: {
@@ -84,7 +82,8 @@ export interface NodeAgentSettings {
     readonly systemReserved: Reservation;
     readonly podPidsLimit: number | undefined;
     readonly cpuCfsQuota: boolean;
-    readonly cpuCfsPeriodMs: number;
+    /** Whole microseconds, as the kernel takes them. */
+    readonly cpuCfsPeriodUs: number;
     readonly swap: 'NoSwap' | 'LimitedSwap';
     /** Undefined: true on cgroup v1, false on v2. */
     readonly singleProcessOomKill: boolean | undefined;
@@ -137,6 +136,7 @@ export function resolveSettings(loaded: Loaded): NodeAgentSettings {
     },
     resyncMs: parseDuration(configuration.syncFrequency),
     maxPods: configuration.maxPods,
+    podsPerCore: configuration.podsPerCore,
     restartBackOff: restartBackOff(configuration, gates),
     runtime: {
       endpoint: configuration.containerRuntimeEndpoint,
@@ -198,11 +198,11 @@ function cgroupSettings(configuration: KubeletConfiguration): NodeAgentSettings[
     root: given(configuration.cgroupRoot) ?? '/',
     perQos: configuration.cgroupsPerQOS,
     enforcePods: configuration.enforceNodeAllocatable.includes('pods'),
-    kubeReserved: reservation(configuration.kubeReserved),
-    systemReserved: reservation(configuration.systemReserved),
+    kubeReserved: configuration.kubeReserved ?? {},
+    systemReserved: configuration.systemReserved ?? {},
     podPidsLimit: configuration.podPidsLimit > 0 ? configuration.podPidsLimit : undefined,
     cpuCfsQuota: configuration.cpuCFSQuota,
-    cpuCfsPeriodMs: parseDuration(configuration.cpuCFSQuotaPeriod),
+    cpuCfsPeriodUs: Math.round(parseDuration(configuration.cpuCFSQuotaPeriod) * 1000),
     swap: configuration.memorySwap.swapBehavior || 'NoSwap',
     singleProcessOomKill: configuration.singleProcessOOMKill,
     failOnSwap: configuration.failSwapOn,
@@ -219,14 +219,6 @@ function restartBackOff(
   const configured = configuration.crashLoopBackOff.maxContainerRestartPeriod;
   const maxMs = configured === undefined ? (isReduced ? 60_000 : 300_000) : parseDuration(configured);
   return { initialMs: Math.min(isReduced ? 1000 : 10_000, maxMs), maxMs };
-}
-
-function reservation(resources: Readonly<Record<string, string>> | undefined): Reservation {
-  const { cpu, memory } = resources ?? {};
-  return {
-    cpuMilli: cpu === undefined ? undefined : quantityMilliValue(parseQuantity(cpu)),
-    memoryBytes: memory === undefined ? undefined : quantityValue(parseQuantity(memory)),
-  };
 }
 
 function listenAddress(address: string, port: number): ListenAddress | undefined {
