@@ -29,7 +29,7 @@ export class LogOutput {
   #waiting: Uint8Array[] = [];
   #waitingBytes = 0;
   #lost = 0;
-  #cancelRetry: (() => void) | undefined;
+  #retries = false;
 
   constructor(options: LogOutputOptions) {
     this.#options = options;
@@ -75,8 +75,10 @@ export class LogOutput {
   }
 
   #retryLater(): void {
-    this.#cancelRetry ??= this.#options.clock.after(retryMs, () => {
-      this.#cancelRetry = undefined;
+    if (this.#retries) return;
+    this.#retries = true;
+    this.#options.clock.after(retryMs, () => {
+      this.#retries = false;
       this.flush();
     });
   }
