@@ -291,6 +291,7 @@ class NodeAgent {
       observe: (uid) => observer.pod(uid),
       health: (update) => prober.update(update),
       nodeRules: () => ({
+        initialRestartBackoffMs: settings.restartBackOff.initialMs,
         maxRestartBackoffMs: settings.restartBackOff.maxMs,
         deadContainersKept: deadContainersKept(settings.deadContainers),
         restartAllContainers: this.#options.featureEnabled('RestartAllContainersOnContainerExits'),

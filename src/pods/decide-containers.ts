@@ -104,7 +104,7 @@ function decideContainer(scope: Scope, container: ContainerPlace): boolean {
       }
       if (newest.state === 'Created') {
         // It was never started and its sandbox is gone, so the new instance takes its place.
-        make(scope, container, newest, carriedBackoff(newest));
+        make(scope, container, newest, carriedBackoff(newest, view.node.initialRestartBackoffMs));
         return false;
       }
       break;
@@ -115,7 +115,7 @@ function decideContainer(scope: Scope, container: ContainerPlace): boolean {
   if (!changed && !mayRestart(view, spec, kind, dead)) return kind === 'regular';
   // Nobody is left for it to serve once the main containers have stopped.
   if (kind === 'sidecar' && endsByProbe(view)) return false;
-  const backoff = restartBackoff(dead, view.node.maxRestartBackoffMs);
+  const backoff = restartBackoff(dead, view.node);
   if (!changed && view.now < backoff.startAt) {
     draft.wakeAt(backoff.startAt);
     draft.wait(spec.name, crashLoop(view, spec, backoff.delayMs));

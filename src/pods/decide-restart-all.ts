@@ -42,7 +42,7 @@ export function planRestartAll(draft: PlanDraft, view: PodView, sandbox: Observe
     for (const container of others) planRemoval(draft, container, 0);
     return true;
   }
-  const { startAt, nextBackoffMs } = restartBackoff(cause, view.node.maxRestartBackoffMs);
+  const { startAt, nextBackoffMs } = restartBackoff(cause, view.node);
   if (view.now < startAt) draft.wakeAt(startAt);
   else planRemoval(draft, cause, nextBackoffMs);
   return true;

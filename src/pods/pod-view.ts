@@ -104,6 +104,8 @@ export const emptyMemory: PodMemory = {
 
 /** Rules of this node that decisions depend on. */
 export interface NodeRules {
+  /** The first delay of a container's restart back-off; 10 s when absent. */
+  readonly initialRestartBackoffMs?: number;
   readonly maxRestartBackoffMs: number;
   /** The runtime's network condition; absent when it is ready. */
   readonly networkNotReady?: string;

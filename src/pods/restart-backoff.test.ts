@@ -60,7 +60,7 @@ describe('the back-off of a container', () => {
   ];
   for (const [what, container, max, delayMs, nextBackoffMs] of table) {
     it(`${what}: ${delayMs} ms, then ${nextBackoffMs} ms`, () => {
-      assert.deepEqual(restartBackoff(container, max), {
+      assert.deepEqual(restartBackoff(container, { maxRestartBackoffMs: max }), {
         startAt: container.finishedAt! + delayMs,
         delayMs,
         nextBackoffMs,
@@ -70,9 +70,9 @@ describe('the back-off of a container', () => {
 
   it('counts from the start or the creation where the end is unknown', () => {
     const { finishedAt: _, ...running } = dead('10000');
-    assert.equal(restartBackoff(running, maxMs).startAt, 12_000);
+    assert.equal(restartBackoff(running, { maxRestartBackoffMs: maxMs }).startAt, 12_000);
     const { startedAt: __, ...created } = running;
-    assert.equal(restartBackoff(created, maxMs).startAt, 11_000);
+    assert.equal(restartBackoff(created, { maxRestartBackoffMs: maxMs }).startAt, 11_000);
   });
 
   it('never shrinks without a run that proves health, and never passes the maximum', () => {
@@ -84,7 +84,9 @@ describe('the back-off of a container', () => {
           let backoff = 0;
           let former = 0;
           for (const ranMs of runs.map((ran) => Math.min(ran, 2 * max))) {
-            const { delayMs, nextBackoffMs } = restartBackoff(dead(String(backoff), { ranMs }), max);
+            const { delayMs, nextBackoffMs } = restartBackoff(dead(String(backoff), { ranMs }), {
+              maxRestartBackoffMs: max,
+            });
             assert.ok(delayMs >= former && delayMs <= max);
             assert.ok(nextBackoffMs >= delayMs);
             former = delayMs;
@@ -93,6 +95,12 @@ describe('the back-off of a container', () => {
         },
       ),
     );
+  });
+
+  it('begins as low as the node has it', () => {
+    const rules = { initialRestartBackoffMs: 1000, maxRestartBackoffMs: maxMs };
+    assert.equal(restartBackoff(dead('0'), rules).nextBackoffMs, 1000);
+    assert.equal(restartBackoff(dead(undefined, { attempt: 2 }), rules).delayMs, 2000);
   });
 
   it('is carried from instance to instance', () => {

@@ -7,11 +7,16 @@
  * the next best witness.
  */
 import type { ObservedContainer } from '../runtime/observed-pod.ts';
+import type { NodeRules } from './pod-view.ts';
 
 /** Annotation on the runtime's container: milliseconds the next instance waits after this one's end. */
 export const nextBackoffAnnotation = 'io.kubelet-ts.container.nextBackoffMs';
 
-const baseMs = 10_000;
+/** The first delay, milliseconds, unless the node has another. */
+const usualInitialMs = 10_000;
+
+/** What of the node's rules the back-off depends on. */
+export type RestartBackoffRules = Pick<NodeRules, 'initialRestartBackoffMs' | 'maxRestartBackoffMs'>;
 
 export interface RestartBackoff {
   /** When the next instance may be made, epoch milliseconds. */
@@ -23,24 +28,22 @@ export interface RestartBackoff {
 }
 
 /** The back-off after `dead` has ended, given the newest dead instance of a container. */
-export function restartBackoff(dead: ObservedContainer, maxMs: number): RestartBackoff {
+export function restartBackoff(dead: ObservedContainer, rules: RestartBackoffRules): RestartBackoff {
+  const { initialRestartBackoffMs: initialMs = usualInitialMs, maxRestartBackoffMs: maxMs } = rules;
   const finishedAt = dead.finishedAt ?? dead.startedAt ?? dead.createdAt;
   // Having run twice the longest delay proves health: the count starts anew and the restart is free.
   const proven = finishedAt - (dead.startedAt ?? finishedAt) > 2 * maxMs;
-  const delayMs = proven ? 0 : Math.min(carriedBackoff(dead), maxMs);
-  return { startAt: finishedAt + delayMs, delayMs, nextBackoffMs: nextDelay(delayMs, maxMs) };
+  const delayMs = proven ? 0 : Math.min(carriedBackoff(dead, initialMs), maxMs);
+  const nextBackoffMs = Math.min(delayMs === 0 ? initialMs : delayMs * 2, maxMs);
+  return { startAt: finishedAt + delayMs, delayMs, nextBackoffMs };
 }
 
 /** Milliseconds the instance after this one has to wait, as the instance itself says. */
-export function carriedBackoff(container: ObservedContainer): number {
+export function carriedBackoff(container: ObservedContainer, initialMs = usualInitialMs): number {
   const text = container.annotations[nextBackoffAnnotation];
   const carried = text === undefined ? Number.NaN : Number(text);
   if (Number.isFinite(carried) && carried >= 0) return carried;
-  return container.attempt === 0 ? 0 : baseMs * 2 ** Math.min(container.attempt - 1, 20);
-}
-
-function nextDelay(delayMs: number, maxMs: number): number {
-  return Math.min(delayMs === 0 ? baseMs : delayMs * 2, maxMs);
+  return container.attempt === 0 ? 0 : initialMs * 2 ** Math.min(container.attempt - 1, 20);
 }
 
 /** The delay after `count` failures in a row of an action that is no container: short, then patient. */
