@@ -321,17 +321,17 @@ export class RuntimeObserver {
         asked = true;
         wait.abort();
       };
-      let every = events?.flowing ? relistEveryMs.withEvents : relistEveryMs.withoutEvents;
       try {
         await this.relist(signal);
       } catch (error) {
         if (signal.aborted) return;
         logger.error('Relisting the runtime failed; trying again', error);
-        every = relistEveryMs.afterFailure;
-        // A gap that was told meanwhile must not make a hot loop of a runtime that is down.
-        asked = false;
+        // Whoever asks meanwhile waits too: gaps must not make a hot loop of a runtime that is down.
+        await sleep(clock, relistEveryMs.afterFailure, signal).catch(() => {});
+        continue;
       }
       if (asked) continue;
+      const every = events?.flowing ? relistEveryMs.withEvents : relistEveryMs.withoutEvents;
       await sleep(clock, every, AbortSignal.any([signal, wait.signal])).catch(() => {});
     }
   }
