@@ -132,7 +132,7 @@ export class ExecPlugin {
     this.#calls.inc({ code: String(code), call_status: 'plugin_execution_error' });
     const how = error.killed
       ? `took longer than ${runMs / 1000} s or wrote too much, and was killed`
-      : `failed (${typeof error.code === 'number' ? `exit code ${code}` : String(error.code ?? error.message)})`;
+      : `failed (${typeof error.code === 'number' ? `exit code ${code}` : (error.code ?? error.message)})`;
     const said = stderr.trim().slice(-1024);
     return new CredentialError(`credential plugin ${command} ${how}${said && `: ${said}`}`, { cause: error });
   }

@@ -20,7 +20,7 @@ export interface CacheChange<T> {
 /** The metadata of anything; empty when it has none. */
 export function metadataOf(object: unknown): Metadata {
   const metadata = (object as { metadata?: unknown } | null | undefined)?.metadata;
-  return typeof metadata === 'object' && metadata !== null ? (metadata as Metadata) : {};
+  return typeof metadata === 'object' && metadata !== null ? metadata : {};
 }
 
 /** `namespace/name`, or the name alone; nothing when there is no name. */
