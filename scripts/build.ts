@@ -61,7 +61,8 @@ function replace(source: string, target: string) {
 }
 
 replace(join(root, `node_modules/node-linux-${architecture}/bin/node`), join(dist, 'node'));
-copyFileSync(
+// Never written over in place: an agent that runs has it mapped and would die of it.
+replace(
   join(root, `node_modules/@koromix/koffi-linux-${architecture}/linux_${architecture}/koffi.node`),
   join(dist, 'koffi.node'),
 );
