@@ -299,9 +299,9 @@ describe('a container whose probe fails', () => {
     timeline.inOrder('sidecar live', 'main hook', 'main hooked', 'sidecar stopping');
     // One that was on its way when the hook began may still be written down.
     const late = timeline.events.filter(
-      ({ at, what }) => what === 'sidecar live' && at > timeline.at('main hook') + 1,
+      ({ at, what }) => what === 'sidecar live' && at > timeline.at('main hook'),
     );
-    assert.deepEqual(late, []);
+    assert.ok(late.length <= 1, timeline.text);
   });
 
   scenarios.recorded('sidecar-liveness', {
