@@ -13,7 +13,7 @@ import { beforeFirstStart, type PlanDraft, type Waiting } from './plan.ts';
 import { planStop } from './plan-stop.ts';
 import { endsByProbe } from './pod-end.ts';
 import type { PodView } from './pod-view.ts';
-import { carriedBackoff, restartBackoff } from './restart-backoff.ts';
+import { carriedBackoff, isWaiting, restartBackoff } from './restart-backoff.ts';
 import { mayRestart } from './restart-rule.ts';
 
 export function decideContainers(
@@ -116,7 +116,7 @@ function decideContainer(scope: Scope, container: ContainerPlace): boolean {
   // Nobody is left for it to serve once the main containers have stopped.
   if (kind === 'sidecar' && endsByProbe(view)) return false;
   const backoff = restartBackoff(dead, view.node);
-  if (!changed && view.now < backoff.startAt) {
+  if (!changed && isWaiting(backoff, view.now)) {
     draft.wakeAt(backoff.startAt);
     draft.wait(spec.name, crashLoop(view, spec, backoff.delayMs));
     return false;

@@ -14,7 +14,7 @@ import { isLive, newestInstance, usableSandbox } from './instances.ts';
 import type { PlanDraft } from './plan.ts';
 import { planStop } from './plan-stop.ts';
 import type { PodView } from './pod-view.ts';
-import { restartBackoff } from './restart-backoff.ts';
+import { isWaiting, restartBackoff } from './restart-backoff.ts';
 
 export const restartingAllContainers = {
   reason: 'RestartingAllContainers',
@@ -42,9 +42,9 @@ export function planRestartAll(draft: PlanDraft, view: PodView, sandbox: Observe
     for (const container of others) planRemoval(draft, container, 0);
     return true;
   }
-  const { startAt, nextBackoffMs } = restartBackoff(cause, view.node);
-  if (view.now < startAt) draft.wakeAt(startAt);
-  else planRemoval(draft, cause, nextBackoffMs);
+  const backoff = restartBackoff(cause, view.node);
+  if (isWaiting(backoff, view.now)) draft.wakeAt(backoff.startAt);
+  else planRemoval(draft, cause, backoff.nextBackoffMs);
   return true;
 }
 

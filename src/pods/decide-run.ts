@@ -8,7 +8,7 @@ import { beforeFirstStart, type Plan, PlanDraft } from './plan.ts';
 import { planStop } from './plan-stop.ts';
 import { activeDeadline } from './pod-end.ts';
 import type { PodView } from './pod-view.ts';
-import { retryDelay } from './restart-backoff.ts';
+import { isWaiting, retryDelay } from './restart-backoff.ts';
 
 export function decideRun(view: PodView): Plan {
   const { pod, observed, memory } = view;
@@ -85,8 +85,9 @@ function planSandbox(draft: PlanDraft, view: PodView, prepared: boolean): void {
   if (node.networkNotReady !== undefined && pod.spec.hostNetwork !== true) return;
   const newest = newestSandbox(observed);
   // A sandbox that keeps breaking right after it was made must not make a hot loop of the pod.
-  const startAt = newest ? newest.createdAt + sandboxDelay(newest.attempt) : view.now;
-  if (view.now < startAt) {
+  const delayMs = newest ? sandboxDelay(newest.attempt) : 0;
+  const startAt = newest ? newest.createdAt + delayMs : view.now;
+  if (isWaiting({ startAt, delayMs }, view.now)) {
     draft.wakeAt(startAt);
     return;
   }

@@ -22,8 +22,12 @@ export function instancesOf(observed: ObservedPod, name: string): ObservedContai
     .sort((a, b) => (isNewer(a, b) ? -1 : 1));
 }
 
-function isNewer(a: ObservedContainer, b: ObservedContainer): boolean {
-  return a.createdAt === b.createdAt ? a.attempt > b.attempt : a.createdAt > b.createdAt;
+/** By attempt, which only ever grows within a pod; the clock may have been set back between the two. */
+function isNewer(
+  a: Pick<ObservedContainer, 'attempt' | 'createdAt'>,
+  b: Pick<ObservedContainer, 'attempt' | 'createdAt'>,
+): boolean {
+  return a.attempt === b.attempt ? a.createdAt > b.createdAt : a.attempt > b.attempt;
 }
 
 /** True while a process may be running: an unknown state counts, since nothing proves the contrary. */
@@ -46,13 +50,7 @@ export function usableSandbox(observed: ObservedPod, hostNetwork: boolean): Obse
 export function newestSandbox(observed: ObservedPod): ObservedSandbox | undefined {
   let newest: ObservedSandbox | undefined;
   for (const sandbox of observed.sandboxes) {
-    if (
-      !newest ||
-      sandbox.createdAt > newest.createdAt ||
-      (sandbox.createdAt === newest.createdAt && sandbox.attempt > newest.attempt)
-    ) {
-      newest = sandbox;
-    }
+    if (!newest || isNewer(sandbox, newest)) newest = sandbox;
   }
   return newest;
 }

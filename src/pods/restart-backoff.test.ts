@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { ObservedContainer } from '../runtime/observed-pod.ts';
-import { carriedBackoff, nextBackoffAnnotation, restartBackoff, retryDelay } from './restart-backoff.ts';
+import {
+  carriedBackoff,
+  isWaiting,
+  nextBackoffAnnotation,
+  restartBackoff,
+  retryDelay,
+} from './restart-backoff.ts';
 
 const maxMs = 300_000;
 
@@ -95,6 +101,18 @@ describe('the back-off of a container', () => {
         },
       ),
     );
+  });
+
+  it('waits from the end on, but not for a time that a clock set back has yet to reach', () => {
+    const backoff = { startAt: 100_000, delayMs: 40_000 };
+    const waits = (now: number) => isWaiting(backoff, now);
+    assert.deepEqual([100_000, 99_999, 60_000, 59_999.4, 58_999].map(waits), [
+      false,
+      true,
+      true,
+      true,
+      false,
+    ]);
   });
 
   it('begins as low as the node has it', () => {

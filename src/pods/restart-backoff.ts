@@ -38,6 +38,20 @@ export function restartBackoff(dead: ObservedContainer, rules: RestartBackoffRul
   return { startAt: finishedAt + delayMs, delayMs, nextBackoffMs };
 }
 
+/** Differences that clocks and their rounding make between runtime and agent. */
+const clockSlackMs = 1000;
+
+/**
+ * Whether the wait of `delayMs` that ends at `startAt` is still on at `now`. One that seems to begin in the
+ * future was noted by a clock that has been set back since, and must not last until that time comes again.
+ */
+export function isWaiting(
+  { startAt, delayMs }: Pick<RestartBackoff, 'startAt' | 'delayMs'>,
+  now: number,
+): boolean {
+  return now < startAt && now >= startAt - delayMs - clockSlackMs;
+}
+
 /** Milliseconds the instance after this one has to wait, as the instance itself says. */
 export function carriedBackoff(container: ObservedContainer, initialMs = usualInitialMs): number {
   const text = container.annotations[nextBackoffAnnotation];

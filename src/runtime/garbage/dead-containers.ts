@@ -70,10 +70,11 @@ function isDead(state: Instance['state']): boolean {
   return state === 'Exited' || state === 'Unknown';
 }
 
+/** Newest first by attempt, which the clock cannot turn round. */
 function byName<Container extends Instance>(containers: readonly Container[]): Container[][] {
   const groups = new Map<string, Container[]>();
   for (const container of containers) {
     groups.set(container.name, [...(groups.get(container.name) ?? []), container]);
   }
-  return [...groups.values()];
+  return [...groups.values()].map((group) => group.toSorted((a, b) => b.attempt - a.attempt));
 }
