@@ -3,15 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { amountsOf } from '../kubernetes/pod-resources.ts';
 import type { PodSpec } from '../kubernetes/types.ts';
-import {
-  cgroupSettings,
-  hugePageSizeName,
-  quotaOf,
-  sharesOf,
-  sharesOfWeight,
-  sliceProperties,
-  weightOf,
-} from './cgroup-values.ts';
+import { cgroupSettings, sharesOfWeight, sliceProperties, weightOf } from './cgroup-values.ts';
 import { kubepodsCgroupValues, podCgroupValues, qosCgroupValues } from './pod-cgroup-values.ts';
 
 const options = { cpuCfsQuota: true, cpuPeriod: 100_000, podPidsLimit: -1, hugePageSizes: [2 ** 21] };
@@ -30,25 +22,6 @@ const settings = (of: PodSpec, version: 1 | 2, more = {}) =>
   );
 
 describe('conversions', () => {
-  for (const [milli, shares] of [
-    [0, 2],
-    [1, 2],
-    [250, 256],
-    [1000, 1024],
-    [10_000_000, 262_144],
-  ] as const) {
-    it(`${milli}m is ${shares} shares`, () => assert.equal(sharesOf(milli), shares));
-  }
-
-  for (const [milli, quota] of [
-    [0, 'unlimited'],
-    [1, 1000],
-    [250, 25_000],
-    [1500, 150_000],
-  ] as const) {
-    it(`a limit of ${milli}m is a quota of ${quota}`, () => assert.equal(quotaOf(milli, 100_000), quota));
-  }
-
   it('weights stay in range, rise with shares, and come back close', () => {
     assert.equal(weightOf(2), 1);
     assert.equal(weightOf(1024), 39);
@@ -61,15 +34,6 @@ describe('conversions', () => {
         assert.equal(weightOf(Math.min(shares + 27, 262_144)) >= weight, true);
       }),
     );
-  });
-
-  it('huge page sizes carry the kernel names', () => {
-    assert.deepEqual([65_536, 2 ** 21, 2 ** 25, 2 ** 30].map(hugePageSizeName), [
-      '64KB',
-      '2MB',
-      '32MB',
-      '1GB',
-    ]);
   });
 });
 

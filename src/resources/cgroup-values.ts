@@ -1,6 +1,7 @@
 /**
  * What a cgroup limits, free of the cgroup version, and how each version's files and systemd spell it. Pure.
  */
+import { hugePageSizeName } from '../kubernetes/cgroup-amounts.ts';
 import type { CgroupSetting } from '../linux/cgroupfs.ts';
 import type { UnitProperty } from '../linux/systemd-slices.ts';
 
@@ -20,23 +21,6 @@ export interface CgroupValues {
   readonly hugePages?: ReadonlyMap<number, number>;
 }
 
-/** The least share a cgroup can have; what BestEffort pods get. */
-export const minShares = 2;
-const maxShares = 262_144;
-/** The kernel takes no shorter quota, microseconds. */
-const minQuota = 1000;
-
-/** CPU shares of a request in thousandths of a CPU. */
-export function sharesOf(milliCpu: number): number {
-  return Math.min(Math.max(Math.floor((milliCpu * 1024) / 1000), minShares), maxShares);
-}
-
-/** The quota of a limit in thousandths of a CPU; no limit, no quota. */
-export function quotaOf(milliCpu: number, period: number): number | 'unlimited' {
-  if (milliCpu <= 0) return 'unlimited';
-  return Math.max(Math.floor((milliCpu * period) / 1000), minQuota);
-}
-
 /** v2's weight (1..10000) of v1's shares. */
 export function weightOf(shares: number): number {
   return 1 + Math.floor(((shares - 2) * 9999) / 262_142);
@@ -45,17 +29,6 @@ export function weightOf(shares: number): number {
 /** v1's shares of v2's weight. */
 export function sharesOfWeight(weight: number): number {
   return Math.floor(((weight - 1) * 262_142) / 9999) + 2;
-}
-
-/** How the kernel names a huge page size in its files: `2MB`, `1GB`, `64KB`. */
-export function hugePageSizeName(bytes: number): string {
-  for (const [unit, size] of [
-    ['GB', 1024 ** 3],
-    ['MB', 1024 ** 2],
-  ] as const) {
-    if (bytes >= size) return `${bytes / size}${unit}`;
-  }
-  return `${bytes / 1024}KB`;
 }
 
 /** The files to write, in the order the kernel takes them: the period before the quota that refers to it. */

@@ -2,6 +2,7 @@
  * What the cgroups of pods, of QoS classes and of all pods together limit, from pod specs and what the node
  * can give away. Pure.
  */
+import { cpuQuota, cpuShares, minCpuShares } from '../kubernetes/cgroup-amounts.ts';
 import {
   bytesOf,
   milliCpu,
@@ -13,7 +14,7 @@ import {
 import { podQosClass } from '../kubernetes/qos.ts';
 import { parseQuantity, quantityValue } from '../kubernetes/quantity.ts';
 import type { Pod, PodSpec } from '../kubernetes/types.ts';
-import { type CgroupValues, minShares, quotaOf, sharesOf } from './cgroup-values.ts';
+import type { CgroupValues } from './cgroup-values.ts';
 
 /** A limit so high that it limits nothing; what the kubelet writes for huge pages of QoS classes. */
 const unbounded = 2 ** 62;
@@ -37,10 +38,13 @@ export function podCgroupValues(spec: PodSpec, options: PodCgroupOptions): Cgrou
     hugePages: hugePageLimits(limits, options.hugePageSizes, 0),
   };
   const qos = podQosClass(spec);
-  if (qos === 'BestEffort') return { cpuShares: minShares, ...shared };
-  const quota = options.cpuCfsQuota ? quotaOf(milliCpu(limits), options.cpuPeriod) : 'unlimited';
+  if (qos === 'BestEffort') return { cpuShares: minCpuShares, ...shared };
+  // No limit and no quota at all are the same to the kernel.
+  const quota = options.cpuCfsQuota
+    ? cpuQuota(milliCpu(limits), options.cpuPeriod) || 'unlimited'
+    : 'unlimited';
   return {
-    cpuShares: sharesOf(milliCpu(podRequests(spec))),
+    cpuShares: cpuShares(milliCpu(podRequests(spec))),
     ...(qos === 'Guaranteed' || podIsLimited(spec, 'cpu')
       ? { cpuPeriod: options.cpuPeriod, cpuQuota: quota }
       : {}),
@@ -60,8 +64,8 @@ export function qosCgroupValues(
     if (podQosClass(spec) === 'Burstable') burstable += milliCpu(podRequests(spec));
   }
   return {
-    Burstable: { cpuShares: sharesOf(burstable), hugePages },
-    BestEffort: { cpuShares: minShares, hugePages },
+    Burstable: { cpuShares: cpuShares(burstable), hugePages },
+    BestEffort: { cpuShares: minCpuShares, hugePages },
   };
 }
 
@@ -73,10 +77,10 @@ export function kubepodsCgroupValues(
   share: ResourceAmounts,
   options: { enforced: boolean; pidsMax?: number; hugePageSizes: readonly number[] },
 ): CgroupValues {
-  const cpuShares = sharesOf(milliCpu(share));
-  if (!options.enforced) return { cpuShares };
+  const shares = cpuShares(milliCpu(share));
+  if (!options.enforced) return { cpuShares: shares };
   return {
-    cpuShares,
+    cpuShares: shares,
     ...(share.has('memory') ? { memoryLimit: bytesOf(share) } : {}),
     ...(options.pidsMax === undefined ? {} : { pidsMax: options.pidsMax }),
     hugePages: hugePageLimits(share, options.hugePageSizes, 0),

@@ -2,6 +2,7 @@
  * Admission of kernel parameters: those that cannot hurt other pods are free, further ones the operator
  * allows, and none may reach the host's own namespaces.
  */
+import { dottedSysctl } from '../../kubernetes/sysctl-name.ts';
 import type { AdmissionHandler } from './admission.ts';
 
 /** Parameters any pod may set, with the kernel from which on they belong to a namespace. */
@@ -23,7 +24,7 @@ const safeSysctls: ReadonlyMap<string, string> = new Map([
 export const refuseSysctls: AdmissionHandler = ({ spec }, { node }) => {
   const shared = { ipc: spec.hostIPC === true, net: spec.hostNetwork === true };
   for (const { name } of spec.securityContext?.sysctls ?? []) {
-    const sysctl = dotted(name);
+    const sysctl = dottedSysctl(name);
     const namespace = namespaceOf(sysctl);
     const isAllowed = isSafe(sysctl, node.kernelRelease) || isListed(sysctl, node.allowedUnsafeSysctls);
     if (!namespace || !isAllowed) return forbidden(sysctl, 'not allowlisted');
@@ -50,7 +51,7 @@ function isSafe(sysctl: string, kernelRelease: string): boolean {
 }
 
 function isListed(sysctl: string, allowed: readonly string[]): boolean {
-  return allowed.map(dotted).some((entry) => {
+  return allowed.map(dottedSysctl).some((entry) => {
     return entry.endsWith('*') ? sysctl.startsWith(entry.slice(0, -1)) : sysctl === entry;
   });
 }
@@ -60,11 +61,4 @@ function isAtLeast(release: string, wanted: string): boolean {
   const [major = 0, minor = 0] = release.split('.').map((part) => Number.parseInt(part, 10) || 0);
   const [wantedMajor = 0, wantedMinor = 0] = wanted.split('.').map(Number);
   return major > wantedMajor || (major === wantedMajor && minor >= wantedMinor);
-}
-
-/** A name with dots between its parts, whichever of `.` and `/` it was written with. */
-function dotted(name: string): string {
-  const separator = /[./]/.exec(name)?.[0];
-  if (separator !== '/') return name;
-  return name.replace(/[./]/g, (character) => (character === '/' ? '.' : '/'));
 }

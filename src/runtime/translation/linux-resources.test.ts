@@ -1,41 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import fc from 'fast-check';
 import type { Container, PodSpec } from '../../kubernetes/types.ts';
-import { cpuQuota, cpuShares, type NodeResourceSettings, pageSizeName } from './linux-resources.ts';
+import type { NodeResourceSettings } from './linux-resources.ts';
 import { gibi, mebi, node, resourcesOf } from './translation-fixtures.ts';
 
 suite('container resources', () => {
-  test('shares and quota', () => {
-    const table: [number, number, number][] = [
-      [0, 2, 0],
-      [1, 2, 1000],
-      [10, 10, 1000],
-      [100, 102, 10_000],
-      [1500, 1536, 150_000],
-      [1_000_000, 262_144, 100_000_000],
-    ];
-    for (const [milli, shares, quota] of table) {
-      assert.deepEqual([cpuShares(milli), cpuQuota(milli, 100_000)], [shares, quota]);
-    }
-  });
-
-  test('shares and quota never leave their bounds and never fall as the request grows', () => {
-    fc.assert(
-      fc.property(
-        fc.nat(10_000_000),
-        fc.nat(1000),
-        fc.integer({ min: 1000, max: 1_000_000 }),
-        (milli, more, period) => {
-          assert.ok(cpuShares(milli) >= 2 && cpuShares(milli) <= 262_144);
-          assert.ok(cpuShares(milli + more) >= cpuShares(milli));
-          assert.ok(cpuQuota(milli + more, period) >= cpuQuota(milli, period));
-          assert.ok(milli === 0 || cpuQuota(milli, period) >= 1000);
-        },
-      ),
-    );
-  });
-
   test('a limit without a request counts for both, a request of zero stays', () => {
     assert.equal(resourcesOf({ limits: { cpu: '1' } }).cpuShares, 1024n);
     assert.equal(resourcesOf({ limits: { cpu: '1' }, requests: { cpu: '0' } }).cpuShares, 2n);
@@ -108,7 +77,6 @@ suite('container resources', () => {
       { pageSize: '2MB', limit: BigInt(4 * mebi) },
       { pageSize: '1GB', limit: 0n },
     ]);
-    assert.equal(pageSizeName(64 * 1024), '64KB');
   });
 
   test('MemoryQoS', () => {

@@ -2,6 +2,7 @@
  * Requests and limits as the kernel counts them: CPU shares and quota, memory, swap, huge pages and the
  * OOM score, for sandboxes and containers, on cgroup v1 and v2.
  */
+import { cpuQuota, cpuShares, hugePageSizeName } from '../../kubernetes/cgroup-amounts.ts';
 import { oomScoreAdj } from '../../kubernetes/oom-score.ts';
 import { isCriticalPod } from '../../kubernetes/pod-identity.ts';
 import {
@@ -62,20 +63,6 @@ export interface CpuAssignment {
   readonly cpus: string;
   readonly mems: string;
   readonly exclusive: boolean;
-}
-
-const minShares = 2;
-const maxShares = 262_144;
-const minQuotaUs = 1000;
-
-/** CPU shares of a request: 1024 a CPU, 2 for none. */
-export function cpuShares(milliCpu: number): number {
-  return Math.min(Math.max(Math.trunc((milliCpu * 1024) / 1000), minShares), maxShares);
-}
-
-/** Microseconds of CPU time in each period, at least 1000; 0 (no quota) without a limit. */
-export function cpuQuota(milliCpu: number, periodUs: number): number {
-  return milliCpu > 0 ? Math.max(Math.trunc((milliCpu * periodUs) / 1000), minQuotaUs) : 0;
 }
 
 /** Totals of the pod's containers, without overhead; runtimes that start machines size them by it. */
@@ -158,21 +145,9 @@ function hugepageLimits(container: Container, sizes: readonly number[]): Hugepag
     asked.set(size, BigInt(bytesOf(limits, name)));
   }
   return [...new Set([...sizes, ...asked.keys()])].map((size) => ({
-    pageSize: pageSizeName(size),
+    pageSize: hugePageSizeName(size),
     limit: asked.get(size) ?? 0n,
   }));
-}
-
-/** The hugetlb controller's name of a page size: `64KB`, `2MB`, `1GB`. */
-export function pageSizeName(bytes: number): string {
-  const units = ['B', 'KB', 'MB', 'GB', 'TB', 'PB'];
-  let size = bytes;
-  let unit = 0;
-  while (size >= 1024 && size % 1024 === 0 && unit < units.length - 1) {
-    size /= 1024;
-    unit++;
-  }
-  return `${size}${units[unit]}`;
 }
 
 type Unified = Record<string, string>;

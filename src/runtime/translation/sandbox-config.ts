@@ -2,6 +2,7 @@
  * A pod as the sandbox its containers will live in (CRI `PodSandboxConfig`). The same message goes with
  * every CreateContainer of the pod.
  */
+import { dottedSysctl } from '../../kubernetes/sysctl-name.ts';
 import type { Pod } from '../../kubernetes/types.ts';
 import type { DNSConfig, PodSandboxConfig } from '../generated/cri.ts';
 import { sandboxLabels } from './annotations.ts';
@@ -54,14 +55,4 @@ export function sandboxConfig(input: SandboxConfigInput): PodSandboxConfig {
       resources: sandboxResources(pod, cpuQuota, input.hasExclusiveCpus),
     },
   };
-}
-
-/**
- * A kernel parameter with dots between its parts. In `net/ipv4/conf/eth0.5/x` the slash separates, so the
- * dot is part of a name and becomes a slash.
- */
-function dottedSysctl(name: string): string {
-  const separator = /[./]/.exec(name)?.[0];
-  if (separator !== '/') return name;
-  return name.replace(/[./]/g, (character) => (character === '/' ? '.' : '/'));
 }
