@@ -55,7 +55,7 @@ function gracePeriodOf({ containers }: ObservedPod): number {
       annotations[containerAnnotations.podDeletionGracePeriod] ??
       annotations[containerAnnotations.podTerminationGracePeriod];
     const seconds = Number(text);
-    return text !== undefined && Number.isFinite(seconds) ? [seconds] : [];
+    return text !== undefined && Number.isFinite(seconds) ? [Math.trunc(seconds)] : [];
   });
   return periods.length > 0 ? Math.max(...periods) : 30;
 }

@@ -264,10 +264,15 @@ export class NodePodConfigs implements PodConfigs, ImageSupply {
   }
 
   async #dns(pod: Pod): Promise<PodSandboxConfig['dnsConfig']> {
-    const { dns, resolvConf, events } = this.#options;
+    const { dns, resolvConf, events, nodeName } = this.#options;
     const host = resolvConf === undefined ? undefined : await readResolvConf(resolvConf);
     const { config, warnings } = podDnsConfig(pod, { ...dns, host });
-    for (const { reason, message } of warnings) events.event(podEventObject(pod), 'Warning', reason, message);
+    for (const { reason, message, nodeMessage } of warnings) {
+      events.event(podEventObject(pod), 'Warning', reason, message);
+      if (nodeMessage !== undefined) {
+        events.event({ kind: 'Node', name: nodeName }, 'Warning', reason, nodeMessage);
+      }
+    }
     return { servers: [...config.servers], searches: [...config.searches], options: [...config.options] };
   }
 }
