@@ -2,10 +2,9 @@
  * Where the bench plays: a private containerd, a cgroup and a directory of its own, and a copy of the built
  * executable, so that a build in the meantime does not change what is measured. All of it goes away again.
  */
-import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { freePort } from '../scripts/demo/free-port.ts';
 import { demoImages, importDemoImages } from '../scripts/machine/demo-images.ts';
 import { createOwnCgroup, removeOwnCgroup } from '../scripts/machine/own-cgroup.ts';
 import {
@@ -14,6 +13,7 @@ import {
   stopPrivateContainerd,
 } from '../scripts/machine/private-containerd.ts';
 import { unmountBelow } from '../scripts/machine/teardown.ts';
+import { type AgentPorts, agentFlags, freePorts } from './agent-configuration.ts';
 import { AgentProcess } from './agent-process.ts';
 import { Floor } from './floor.ts';
 import { Manifests } from './manifests.ts';
@@ -65,9 +65,8 @@ export async function withStage(
       // More in flight make the runtime slower, not faster.
       inFlight: 2 * availableParallelism(),
     });
-    const ports = { health: await freePort(0), pods: await freePort(0), main: await freePort(0) };
-    const configuration = join(directory, 'kubelet.json');
-    writeConfiguration(configuration, { directory, cgroup, manifests: manifests.directory, ports });
+    const ports: AgentPorts = await freePorts();
+    const flags = agentFlags({ directory, cgroup, endpoint, ports, manifests: manifests.directory });
     stop.throwIfAborted();
     await play({
       containerd,
@@ -77,13 +76,7 @@ export async function withStage(
       startAgent: () => {
         agent = new AgentProcess({
           program: join(copy, basename(program)),
-          flags: [
-            `--config=${configuration}`,
-            `--container-runtime-endpoint=${endpoint}`,
-            `--root-dir=${join(directory, 'kubelet')}`,
-            '--hostname-override=bench-node',
-            '-v=4',
-          ],
+          flags,
           logFile: join(directory, 'agent.log'),
           healthPort: ports.health,
           podsPort: ports.pods,
@@ -101,34 +94,4 @@ export async function withStage(
     await unmountBelow(directory);
     rmSync(directory, { recursive: true, force: true });
   }
-}
-
-interface ConfigurationFacts {
-  readonly directory: string;
-  readonly cgroup: string;
-  readonly manifests: string;
-  readonly ports: { readonly health: number; readonly pods: number; readonly main: number };
-}
-
-function writeConfiguration(file: string, { directory, cgroup, manifests, ports }: ConfigurationFacts): void {
-  const podLogsDir = join(directory, 'logs');
-  mkdirSync(podLogsDir, { recursive: true });
-  const configuration = {
-    apiVersion: 'kubelet.config.k8s.io/v1beta1',
-    kind: 'KubeletConfiguration',
-    authentication: { anonymous: { enabled: true }, webhook: { enabled: false } },
-    authorization: { mode: 'AlwaysAllow' },
-    address: '127.0.0.1',
-    port: ports.main,
-    healthzPort: ports.health,
-    readOnlyPort: ports.pods,
-    failCgroupV1: false,
-    failSwapOn: false,
-    cgroupDriver: 'cgroupfs',
-    cgroupRoot: `/${cgroup}`,
-    podLogsDir,
-    staticPodPath: manifests,
-    logging: { format: 'json' },
-  };
-  writeFileSync(file, JSON.stringify(configuration));
 }
