@@ -169,7 +169,7 @@ describe('a sandbox that dies', () => {
 
   it('has its configuration worked out once for each sandbox, whatever happens in it', async () => {
     // Told each time the DNS of a pod is worked out on a node without cluster DNS.
-    const told = () => loop.events.filter((event) => event.startsWith('MissingClusterDNS')).length;
+    const told = () => loop.events.filter((event) => event.startsWith('MissingClusterDNS: pod: ')).length;
     const pod = filePod('pod');
     const loop = await running(pod);
     world.runtime.crashSandbox(world.runtime.sandboxes[0]!.id);
