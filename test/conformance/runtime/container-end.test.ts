@@ -239,7 +239,8 @@ describe('a container whose probe fails', () => {
     it(title, async () => {
       await scenarios.phase(`main-${kind}`, 'Failed');
       const timeline = scenarios.timeline(`main-${kind}`);
-      timeline.inOrder('main started', 'main probed', 'main hook', 'main hooked', 'main stopping');
+      timeline.inOrder('main started', 'main hook', 'main hooked', 'main stopping');
+      timeline.inOrder('main probed', 'main hook');
       assert.equal(timeline.times('main starting'), 1);
     });
   }

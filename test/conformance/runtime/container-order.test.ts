@@ -47,7 +47,7 @@ describe('init containers and regular containers', () => {
     containers: [
       recorded(
         'main',
-        { runsFor: 2 },
+        { runsFor: 15 },
         { lifecycle: { postStart: recording('main', 'say hook; sleep 1; say hooked') } },
       ),
     ],
@@ -62,7 +62,7 @@ describe('init containers and regular containers', () => {
   scenarios.recorded('hook-holds-back', {
     restartPolicy: 'Never',
     containers: [
-      recorded('one', { runsFor: 3 }, { lifecycle: { postStart: recording('one', 'sleep 2; say hooked') } }),
+      recorded('one', { runsFor: 15 }, { lifecycle: { postStart: recording('one', 'sleep 2; say hooked') } }),
       recorded('two', { runsFor: 0.1 }),
     ],
   });
@@ -381,8 +381,11 @@ for (const policy of ['Always', 'OnFailure', 'Never'] as const) {
       const { done, before, after, regular } = titles.exits[code];
       const name = scenarios.recorded(named(`exits-${code}`), {
         restartPolicy: policy,
-        initContainers: [sidecar('sidecar', { runsFor: 0.2, code }), recorded('init', { runsFor: 2 })],
-        containers: [recorded('main', { runsFor: 4 })],
+        initContainers: [
+          sidecar('sidecar', { runsFor: 0.2, code }),
+          recorded('init', { runsUntilAgain: 'sidecar starting' }),
+        ],
+        containers: [recorded('main', { runsUntilAgain: 'sidecar starting' })],
       });
       it(before, async () => {
         const timeline = await scenarios.untilRecorded(name, 'main started', (seen) =>

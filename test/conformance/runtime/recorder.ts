@@ -14,6 +14,8 @@ export interface Program {
   readonly startsFor?: number;
   /** Ends by itself after so long; without it, it runs until it is stopped. */
   readonly runsFor?: number;
+  /** Ends by itself once this event has been recorded again since it started. */
+  readonly runsUntilAgain?: string;
   /** Exit code of its own end. */
   readonly code?: number;
   /** What the stop signal does: ends after so long with this code, or nothing at all. */
@@ -29,20 +31,25 @@ const say = (container: string) =>
 
 /** A container that records `starting`, `started`, `stopping` and `ended`. */
 export function recorded(name: string, program: Program = {}, more: Partial<Container> = {}): Container {
-  const { startsFor = 0, runsFor, code = 0, onStop = {} } = program;
+  const { startsFor = 0, runsFor, runsUntilAgain, code = 0, onStop = {} } = program;
   const stop =
     onStop === 'ignore'
       ? "trap '' TERM"
       : `trap 'say stopping; sleep ${onStop.after ?? 0}; say ended; exit ${onStop.code ?? 0}' TERM`;
+  const end = `say ended; exit ${code}`;
+  const count = `$(grep -c '${runsUntilAgain}' ${directory}/events)`;
   const run =
-    runsFor === undefined
-      ? 'while :; do sleep 1 & wait $!; done'
-      : `sleep ${runsFor} & wait $!; say ended; exit ${code}`;
+    runsUntilAgain !== undefined
+      ? `while [ "${count}" -le "$seen" ]; do sleep 1 & wait $!; done; ${end}`
+      : runsFor !== undefined
+        ? `sleep ${runsFor} & wait $!; ${end}`
+        : 'while :; do sleep 1 & wait $!; done';
+  const look = runsUntilAgain === undefined ? ':' : `seen="${count}"`;
   const pause = startsFor > 0 ? `sleep ${startsFor} & wait $!` : ':';
   return {
     name,
     image: surroundings().image,
-    command: ['sh', '-c', [say(name), stop, 'say starting', pause, 'say started', run].join('\n')],
+    command: ['sh', '-c', [say(name), stop, 'say starting', look, pause, 'say started', run].join('\n')],
     volumeMounts: [{ name: recordVolume, mountPath: directory }],
     ...more,
   };
