@@ -16,17 +16,16 @@ function testFiles(...patterns: string[]): string[] {
   return globSync(patterns).toSorted();
 }
 
-/** Tests that need a containerd or a kernel of their own; they have steps of their own. */
+/**
+ * Tests that need a containerd or a kernel of their own; they have steps of their own, and those under
+ * conformance's titles their own command, `npm run conformance`.
+ */
 const elsewhere = /^test\/(e2e\/|conformance\/runtime\/|vm\/inside\/|contract\/containerd\.)/;
 
 const nodeTest = ['node', '--no-warnings', '--test', '--test-reporter=spec'];
 
 /** What needs a real containerd, wherever it runs. */
-const containerdTests = [
-  'test/e2e/**/*.test.ts',
-  'test/conformance/runtime/*.test.ts',
-  'test/contract/containerd.test.ts',
-];
+const containerdTests = ['test/e2e/**/*.test.ts', 'test/contract/containerd.test.ts'];
 
 const endToEnd = ['node', '--no-warnings', 'scripts/end-to-end.ts'];
 const virtualMachine = ['node', '--no-warnings', 'test/vm/run.ts', '--time-limit', '2300', '--'];
@@ -52,7 +51,7 @@ export function checkSteps(): Step[] {
   const onContainerd = testFiles(...containerdTests);
   // What makes no difference to the kernel's cgroups is not run again on an emulated machine.
   const inVirtualMachine = [
-    ...onContainerd.filter((file) => /pod-life|recovery|command-line|container-status|contract/.test(file)),
+    ...onContainerd.filter((file) => /pod-life|recovery|command-line|contract/.test(file)),
     ...testFiles('test/vm/inside/**/*.test.ts'),
   ];
   return [

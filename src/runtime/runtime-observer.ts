@@ -297,11 +297,12 @@ export class RuntimeObserver {
     if (this.#ending.has(id)) return;
     this.#ending.add(id);
     try {
-      for (let waitMs = 5; waitMs < followEndMs; waitMs *= 2) {
+      for (let waitMs = 5, waited = 0; waited < followEndMs; waitMs = Math.min(2 * waitMs, 500)) {
         await this.#refresh(id, signal);
         const seen = this.#containers.get(id)?.value ?? this.#sandboxes.get(id)?.value;
         if (!seen || seen.state === 'Exited' || seen.state === 'NotReady') return;
         await sleep(this.#options.clock, waitMs, signal);
+        waited += waitMs;
       }
     } finally {
       this.#ending.delete(id);
