@@ -59,10 +59,16 @@ describe('cgroups of this machine', () => {
   it('are removed with everything that runs below them', async () => {
     await cgroups.create(`${root}/busy/inner`);
     // In a session of its own and deaf to SIGTERM, as a stubborn workload would be.
-    const child = spawn('sh', ['-c', "trap '' TERM; sleep 1000 & wait"], { detached: true, stdio: 'ignore' });
+    // It starts its own child only when told, inside the cgroup.
+    const child = spawn('sh', ['-c', "trap '' TERM; read -r line; sleep 1000 & wait"], {
+      detached: true,
+      stdio: ['pipe', 'ignore', 'ignore'],
+    });
     await once(child, 'spawn');
     await cgroups.enter(`${root}/busy/inner`, child.pid!);
-    const processes = await cgroups.processes(`${root}/busy`);
+    child.stdin?.end('go\n');
+    let processes: number[] = [];
+    while (processes.length < 2) processes = await cgroups.processes(`${root}/busy`);
     assert.ok(processes.includes(child.pid!));
     const ended = once(child, 'exit');
     await cgroups.remove(`${root}/busy`);
