@@ -10,7 +10,7 @@ const HEAD = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfigurat
 /** A file system of `path → text`; `null` marks a directory that a symbolic link leads to. */
 function disk(files: Record<string, string | null>): LoadOptions {
   return {
-    cwd: '/work',
+    cwd: '/srv',
     readFile(path) {
       const text = files[path];
       if (typeof text !== 'string') throw new Error(`ENOENT: ${path}`);
@@ -40,8 +40,8 @@ function errors(argv: string[], files: Record<string, string | null> = {}): stri
   return result.ok ? [] : result.errors.map(describeConfigurationError);
 }
 
-const withFile = (text: string) => load(['--config=k.yaml'], { '/work/k.yaml': HEAD + text }).configuration;
-const fileErrors = (text: string) => errors(['--config=k.yaml'], { '/work/k.yaml': HEAD + text });
+const withFile = (text: string) => load(['--config=k.yaml'], { '/srv/k.yaml': HEAD + text }).configuration;
+const fileErrors = (text: string) => errors(['--config=k.yaml'], { '/srv/k.yaml': HEAD + text });
 
 test('without a file the old flag defaults hold, with one those of the API', () => {
   const old = load([]).configuration;
@@ -64,7 +64,7 @@ test('without a file the old flag defaults hold, with one those of the API', () 
     ],
     [false, true, 'Webhook', 0],
   );
-  assert.equal(load(['--config-dir=d'], { '/work/d/a.conf': HEAD }).configuration.readOnlyPort, 10255);
+  assert.equal(load(['--config-dir=d'], { '/srv/d/a.conf': HEAD }).configuration.readOnlyPort, 10255);
 });
 
 test('every field with a default has one', () => {
@@ -80,14 +80,14 @@ test('every field with a default has one', () => {
 
 test('defaults < file < drop-ins in walk order < flags', () => {
   const files = {
-    '/work/k.yaml': `${HEAD}maxPods: 1\npodsPerCore: 1\nregistryBurst: 1\noomScoreAdj: 1\n`,
-    '/work/d/20.conf': `${HEAD}maxPods: 3\nregistryBurst: 3\npodsPerCore: 3\n`,
-    '/work/d/10/a.conf': `${HEAD}maxPods: 2\nregistryBurst: 2\n`,
-    '/work/d/20.conf.bak': 'not read',
-    '/work/d/.conf': `${HEAD}registryBurst: 9\nclusterDomain: early\n`,
-    '/work/d/README.md': 'not read',
+    '/srv/k.yaml': `${HEAD}maxPods: 1\npodsPerCore: 1\nregistryBurst: 1\noomScoreAdj: 1\n`,
+    '/srv/d/20.conf': `${HEAD}maxPods: 3\nregistryBurst: 3\npodsPerCore: 3\n`,
+    '/srv/d/10/a.conf': `${HEAD}maxPods: 2\nregistryBurst: 2\n`,
+    '/srv/d/20.conf.bak': 'not read',
+    '/srv/d/.conf': `${HEAD}registryBurst: 9\nclusterDomain: early\n`,
+    '/srv/d/README.md': 'not read',
   };
-  const { configuration } = load(['--config=k.yaml', '--config-dir=/work/d', '--pods-per-core=4'], files);
+  const { configuration } = load(['--config=k.yaml', '--config-dir=/srv/d', '--pods-per-core=4'], files);
   assert.deepEqual(
     [
       configuration.maxPods,
@@ -102,8 +102,8 @@ test('defaults < file < drop-ins in walk order < flags', () => {
 
 test('drop-ins merge maps, replace lists, and take back with null', () => {
   const { configuration } = load(['--config=k.yaml', '--config-dir=d'], {
-    '/work/k.yaml': `${HEAD}clusterDNS: [1.1.1.1]\nkubeReserved: {cpu: "1", memory: 1Gi}\nmaxPods: 5\nevictionSoft: {memory.available: 5%}\nevictionSoftGracePeriod: {memory.available: 1m}\n`,
-    '/work/d/a.conf': `${HEAD}clusterDNS: [8.8.8.8, 9.9.9.9]\nkubeReserved: {cpu: null, pid: "100"}\nmaxPods: null\nevictionHard: {memory.available: 1Gi}\n`,
+    '/srv/k.yaml': `${HEAD}clusterDNS: [1.1.1.1]\nkubeReserved: {cpu: "1", memory: 1Gi}\nmaxPods: 5\nevictionSoft: {memory.available: 5%}\nevictionSoftGracePeriod: {memory.available: 1m}\n`,
+    '/srv/d/a.conf': `${HEAD}clusterDNS: [8.8.8.8, 9.9.9.9]\nkubeReserved: {cpu: null, pid: "100"}\nmaxPods: null\nevictionHard: {memory.available: 1Gi}\n`,
   });
   assert.deepEqual(configuration.clusterDNS, ['8.8.8.8', '9.9.9.9']);
   assert.deepEqual(configuration.kubeReserved, { memory: '1Gi', pid: '100' });
@@ -149,11 +149,11 @@ test('defaults that follow other fields', () => {
 
 test('relative paths start at the file, not in drop-ins', () => {
   const { configuration } = load(['--config=etc/k.yaml', '--config-dir=d'], {
-    '/work/etc/k.yaml': `${HEAD}staticPodPath: pods\nauthentication: {x509: {clientCAFile: ../ca}}\nresolvConf: ""\n`,
-    '/work/d/a.conf': `${HEAD}volumePluginDir: plugins\n`,
+    '/srv/etc/k.yaml': `${HEAD}staticPodPath: pods\nauthentication: {x509: {clientCAFile: ../ca}}\nresolvConf: ""\n`,
+    '/srv/d/a.conf': `${HEAD}volumePluginDir: plugins\n`,
   });
-  assert.equal(configuration.staticPodPath, '/work/etc/pods');
-  assert.equal(configuration.authentication.x509.clientCAFile, '/work/ca');
+  assert.equal(configuration.staticPodPath, '/srv/etc/pods');
+  assert.equal(configuration.authentication.x509.clientCAFile, '/srv/ca');
   assert.equal(configuration.resolvConf, '');
   assert.equal(configuration.volumePluginDir, 'plugins');
 });
@@ -162,7 +162,7 @@ test('feature gates merge gate by gate; seccomp default is on when either asks',
   const { gates, configuration } = load(
     ['--config=k.yaml', '--feature-gates=MemoryQoS=false,PodsAPI=true', '--seccomp-default=false'],
     {
-      '/work/k.yaml': `${HEAD}featureGates: {MemoryQoS: true, EventedPLEG: true}\nseccompDefault: true\n`,
+      '/srv/k.yaml': `${HEAD}featureGates: {MemoryQoS: true, EventedPLEG: true}\nseccompDefault: true\n`,
     },
   );
   assert.deepEqual(configuration.featureGates, { MemoryQoS: false, EventedPLEG: true, PodsAPI: true });
@@ -182,11 +182,11 @@ test('all mistakes of flags, files and drop-ins together, each with its place', 
   const found = errors(
     ['--config=k.yaml', '--config-dir=d', '--port=0', '--podz=3', 'extra', '--feature-gates=NodeSwap=false'],
     {
-      '/work/k.yaml': `${HEAD}maxPod: 5\nmaxPods: "20"\nauthentication:\n  anonymous:\n    enable: true\nclusterDNS:\n- 1.1.1.1\n- x\n`,
-      '/work/d/a.conf': `${HEAD}\nevictionSoft:\n  memory.available: 5%\n`,
-      '/work/d/b.conf': `${HEAD}a: 1\na: 2\n`,
-      '/work/d/c.conf': 'maxPods: 5\n',
-      '/work/d/e.conf': '',
+      '/srv/k.yaml': `${HEAD}maxPod: 5\nmaxPods: "20"\nauthentication:\n  anonymous:\n    enable: true\nclusterDNS:\n- 1.1.1.1\n- x\n`,
+      '/srv/d/a.conf': `${HEAD}\nevictionSoft:\n  memory.available: 5%\n`,
+      '/srv/d/b.conf': `${HEAD}a: 1\na: 2\n`,
+      '/srv/d/c.conf': 'maxPods: 5\n',
+      '/srv/d/e.conf': '',
     },
   );
   assert.deepEqual(found, [
@@ -209,9 +209,9 @@ test('all mistakes of flags, files and drop-ins together, each with its place', 
 test('files that cannot be read, directories that are not there, wrong documents', () => {
   assert.match(errors(['--config=no'])[0]!, /^no: cannot be read: ENOENT/);
   assert.match(errors(['--config-dir=no'])[0]!, /^no: cannot be read: ENOENT/);
-  assert.match(errors(['--config-dir=d'], { '/work/d/link.conf': null })[0]!, /link\.conf: cannot be read/);
+  assert.match(errors(['--config-dir=d'], { '/srv/d/link.conf': null })[0]!, /link\.conf: cannot be read/);
   assert.match(fileErrors('---\na: 1')[0]!, /k.yaml:4: holds more than one document/);
-  assert.deepEqual(errors(['--config=k.yaml'], { '/work/k.yaml': '- a' }), [
+  assert.deepEqual(errors(['--config=k.yaml'], { '/srv/k.yaml': '- a' }), [
     'k.yaml: must hold one KubeletConfiguration object',
   ]);
   assert.deepEqual(fileErrors('cacheTTL: 1s'), [
@@ -355,7 +355,7 @@ test('a demanding but right configuration passes', () => {
   const { warnings, ineffective } = load(
     ['--config=k.yaml', '--node-labels=node.kubernetes.io/a=b,x=', '--node-ip=10.0.0.1,fd00::1'],
     {
-      '/work/k.yaml': `${HEAD}
+      '/srv/k.yaml': `${HEAD}
 evictionSoft: {nodefs.available: 15%}
 evictionSoftGracePeriod: {nodefs.available: 1m30s}
 enforceNodeAllocatable: [pods, kube-reserved]
