@@ -12,7 +12,7 @@ export function decide(view: PodView): Plan {
   const { intent, memory } = view;
   if (intent.kind === 'terminate') return decideEnd(view, { ...intent, keepRemains: false });
   if (memory.terminal) {
-    const graceSeconds = view.pod.spec.terminationGracePeriodSeconds;
+    const graceSeconds = memory.terminal.graceSeconds ?? view.pod.spec.terminationGracePeriodSeconds;
     return decideEnd(view, { graceSeconds, since: view.now, keepRemains: true });
   }
   const end = podEnd(view);

@@ -34,6 +34,8 @@ export interface TerminalVerdict {
   readonly phase: 'Succeeded' | 'Failed';
   readonly reason?: string;
   readonly message?: string;
+  /** Whole seconds the containers get between TERM and KILL; absent for what the pod's spec says. */
+  readonly graceSeconds?: number;
 }
 
 /** An attempt that went wrong and when the next one may be made. */

@@ -315,6 +315,42 @@ describe('a worker whose pod is to end', () => {
   });
 });
 
+describe('an eviction', () => {
+  const verdict = { phase: 'Failed', reason: 'Evicted', message: 'too much', graceSeconds: 1 } as const;
+
+  it('stops the containers within its own grace period and keeps the pod as failed', async () => {
+    await stage.run();
+    assert.equal(stage.worker.evict(verdict), true);
+    await settle();
+    const { action } = stage.call('stop-container');
+    // The least that any container gets.
+    assert.equal(action.kind === 'stop-container' && action.graceSeconds, 2);
+    assert.equal(stage.reports.at(-1)?.status.phase, 'Running');
+    stage.observed = { ...stage.observed, containers: [container('Exited')] };
+    await stage.ok('stop-container');
+    const { phase, reason, message } = stage.reports.at(-1)!.status;
+    assert.deepEqual({ phase, reason, message }, { phase: 'Failed', reason: 'Evicted', message: 'too much' });
+    assert.equal(stage.finished, 0);
+  });
+
+  it('happens once, and not to a pod that is on its way out', async () => {
+    await stage.run();
+    assert.equal(stage.worker.evict(verdict), true);
+    assert.equal(stage.worker.evict({ ...verdict, message: 'other' }), false);
+    assert.equal(stage.worker.memory.terminal?.message, 'too much');
+    const other = await new Stage().start();
+    other.worker.terminate({ cause: 'deleted', graceSeconds: 30 });
+    assert.equal(other.worker.evict(verdict), false);
+    assert.equal(other.worker.memory.terminal, undefined);
+  });
+
+  it('of a pod that is being made gives up what builds it', async () => {
+    const image = stage.call('ensure-image');
+    stage.worker.evict(verdict);
+    assert.equal(image.context.signal.aborted, true);
+  });
+});
+
 describe('a worker that is let go of', () => {
   it('cuts off everything, decides nothing more, and leaves no timer', async () => {
     const calls = [...stage.calls];

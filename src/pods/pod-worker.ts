@@ -19,7 +19,14 @@ import { isLive } from './instances.ts';
 import { failureKey, type Plan } from './plan.ts';
 import { endsByProbe } from './pod-end.ts';
 import { podVersion } from './pod-version.ts';
-import { emptyMemory, type NodeRules, type PodIntent, type PodMemory, type PodView } from './pod-view.ts';
+import {
+  emptyMemory,
+  type NodeRules,
+  type PodIntent,
+  type PodMemory,
+  type PodView,
+  type TerminalVerdict,
+} from './pod-view.ts';
 import { forgetUnwanted, type Outcome, remember } from './remember.ts';
 import { podStatus } from './status/pod-status.ts';
 
@@ -181,6 +188,19 @@ export class PodWorker {
     this.wake();
   }
 
+  /**
+   * Ends the pod for good although it is wanted, as an eviction does. False, and without effect, for a pod
+   * that has come to an end already or is on its way out.
+   */
+  evict(verdict: TerminalVerdict & { readonly graceSeconds: number }): boolean {
+    if (this.#ended || this.#memory.terminal !== undefined || this.#intent.kind === 'terminate') return false;
+    this.#conclude(verdict);
+    // A restart under way may be more patient than the eviction allows.
+    this.#abort((action) => 'graceSeconds' in action && action.graceSeconds > verdict.graceSeconds);
+    this.wake();
+    return true;
+  }
+
   /** Has the pod looked at soon; any number of calls before that make one turn. */
   wake(): void {
     if (this.#ended) return;
@@ -227,9 +247,7 @@ export class PodWorker {
     let view = this.#view(observed);
     let plan = decide(view);
     if (plan.terminal) {
-      this.#ports.logger.v(2, 'Pod has come to its end', { pod: podKey(this.#pod), ...plan.terminal });
-      this.#memory = { ...this.#memory, terminal: plan.terminal, recorded: false };
-      this.#abort(buildsUp);
+      this.#conclude(plan.terminal);
       view = this.#view(observed);
       plan = decide(view);
     }
@@ -243,6 +261,12 @@ export class PodWorker {
     for (const action of plan.actions) this.#start(action, observed);
     this.#cancelTimer?.();
     if (plan.wakeAt !== undefined) this.#wakeIn(plan.wakeAt - view.now);
+  }
+
+  #conclude(verdict: TerminalVerdict): void {
+    this.#ports.logger.v(2, 'Pod has come to its end', { pod: podKey(this.#pod), ...verdict });
+    this.#memory = { ...this.#memory, terminal: verdict, recorded: false };
+    this.#abort(buildsUp);
   }
 
   #view(observed: ObservedPod): PodView {
