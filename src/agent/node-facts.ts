@@ -3,21 +3,28 @@ import { readFile, statfs } from 'node:fs/promises';
 import { hostname, networkInterfaces, release } from 'node:os';
 import type { CgroupHierarchy } from '../linux/cgroupfs.ts';
 import {
+  countCpuList,
   type HugePagePool,
-  readCpuCount,
   readHugePages,
   readMaxProcesses,
   readMemoryInfo,
+  readOnlineCpus,
+  readPageSize,
   readSwaps,
   type SwapArea,
 } from '../linux/procfs.ts';
+import { hasSwapAccounting, readSwapEvidence } from '../linux/swap-accounting.ts';
 
 export interface MachineFacts {
   /** The kernel's host name in lower case. */
   readonly hostname: string;
   readonly cpus: number;
+  /** The CPUs that are online, as the kernel lists them: `0-3,8`. */
+  readonly onlineCpus: string;
   /** Bytes. */
   readonly memory: number;
+  /** Bytes of a page of memory. */
+  readonly pageSize: number;
   readonly swaps: readonly SwapArea[];
   readonly hugePages: readonly HugePagePool[];
   readonly maxProcesses: number;
@@ -41,8 +48,9 @@ export async function readMachineFacts(
   rootDirectory: string,
 ): Promise<MachineFacts> {
   const [
-    cpus,
+    onlineCpus,
     memory,
+    pageSize,
     swaps,
     hugePages,
     maxProcesses,
@@ -52,21 +60,24 @@ export async function readMachineFacts(
     appArmor,
     selinux,
   ] = await Promise.all([
-    readCpuCount(),
+    readOnlineCpus(),
     readMemoryInfo(),
+    readPageSize(),
     readSwaps(),
     readHugePages(),
     readMaxProcesses(),
     statfs(rootDirectory).catch(() => undefined),
-    hasSwapAccounting(hierarchy),
+    readSwapEvidence().then((evidence) => hasSwapAccounting(hierarchy, evidence)),
     defaultAddresses(),
     hasAppArmor(),
     hasSelinux(),
   ]);
   return {
     hostname: hostname().trim().toLowerCase(),
-    cpus,
+    cpus: countCpuList(onlineCpus),
+    onlineCpus,
     memory: memory.total,
+    pageSize,
     swaps,
     hugePages,
     maxProcesses,
@@ -78,17 +89,6 @@ export async function readMachineFacts(
     appArmor,
     selinux,
   };
-}
-
-async function hasSwapAccounting(hierarchy: CgroupHierarchy): Promise<boolean> {
-  const directory = hierarchy.directory('/', 'memory');
-  if (directory === undefined) return false;
-  // The root cgroup of v2 has no limits of its own; every other kernel of v2 accounts swap when it has any.
-  if (hierarchy.version === 2) return true;
-  return readFile(`${directory}/memory.memsw.limit_in_bytes`).then(
-    () => true,
-    () => false,
-  );
 }
 
 async function hasAppArmor(): Promise<boolean> {

@@ -21,13 +21,9 @@ import { NodePodConfigs, type PodUserNamespaces } from '../pods/pod-configs.ts';
 import type { PodRecords } from '../pods/pod-records.ts';
 import type { PodWorkerPorts } from '../pods/pod-worker.ts';
 import { PullMessages } from '../pods/pull-messages.ts';
-import {
-  type NodeReservation,
-  nodeAllocatable,
-  nodeCapacity,
-  podsPidsMax,
-  podsShare,
-} from '../resources/node-capacity.ts';
+import { type CgroupDriver, unmanagedCgroupParent } from '../resources/cgroup-names.ts';
+import { podsPidsMax, podsShare } from '../resources/node-capacity.ts';
+import type { ProtectedMemory } from '../resources/pod-cgroup-values.ts';
 import { PodCgroups } from '../resources/pod-cgroups.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import type { RuntimeFacts } from '../runtime/cri/runtime-check.ts';
@@ -39,6 +35,7 @@ import { PodVolumes } from '../volumes/pod-volumes.ts';
 import { createVolumeKinds } from '../volumes/volume-kinds.ts';
 import type { ImageRooms } from './images-builder.ts';
 import type { MachineFacts } from './node-facts.ts';
+import { type NodeResources, nodeResources } from './node-resources.ts';
 import { rootAnnotation } from './ownership.ts';
 
 export interface PodServicesInput {
@@ -78,10 +75,11 @@ const callHoldMs = 1000;
 export async function buildPodServices(input: PodServicesInput): Promise<BuiltPodServices> {
   const { settings, facts, clock, events, logger, observer, records, runtime } = input;
   const { rootDirectory, podLogsDirectory } = settings;
-  const capacity = nodeCapacity(facts, settings);
-  const reservation = reservationOf(settings);
-  const allocatable = nodeAllocatable(capacity, reservation);
-  const cgroups = await buildCgroups(input, { capacity, reservation });
+  const node = nodeResources(facts, settings);
+  const { allocatable } = node;
+  const driver = cgroupDriver(input);
+  const cgroups = buildCgroups(input, driver, node);
+  const unmanagedParent = unmanagedCgroupParent(driver, settings.cgroups.root);
   const containerLogsDirectory = join(dirname(podLogsDirectory), 'containers');
   const pullMessages = new PullMessages(input.wake);
   const directories = new PodDirectories({
@@ -104,18 +102,7 @@ export async function buildPodServices(input: PodServicesInput): Promise<BuiltPo
       nodeIps: facts.addresses,
     },
     resolvConf: settings.dns.resolvConf,
-    resources: {
-      cgroupVersion: facts.cgroupVersion,
-      nodeMemoryBytes: facts.memory,
-      cpuQuota: { enabled: settings.cgroups.cpuCfsQuota, periodUs: settings.cgroups.cpuCfsPeriodUs },
-      hugePageSizes: facts.hugePages.map(({ pageSize }) => pageSize),
-      swap: {
-        controllerAvailable: facts.swapAccounting,
-        behavior: settings.cgroups.swap,
-        totalBytes: facts.swaps.reduce((sum, { size }) => sum + size, 0),
-      },
-      singleProcessOomKill: settings.cgroups.singleProcessOomKill ?? facts.cgroupVersion === 1,
-    },
+    resources: node.forContainers,
     security: {
       rootDirectory,
       seccompDefault: settings.seccompDefault,
@@ -126,7 +113,7 @@ export async function buildPodServices(input: PodServicesInput): Promise<BuiltPo
     userNamespaces: await buildUserNamespaces(input),
     selinux: facts.selinux,
     sandboxAnnotations: { [rootAnnotation]: rootDirectory },
-    cgroupParentOf: (pod) => (settings.cgroups.perQos ? cgroups.parentOf(pod) : settings.cgroups.root),
+    cgroupParentOf: settings.cgroups.perQos ? (pod) => cgroups.parentOf(pod) : () => unmanagedParent,
     directories,
     volumes,
     images: input.images.puller,
@@ -165,19 +152,26 @@ export async function buildPodServices(input: PodServicesInput): Promise<BuiltPo
 /** With `cgroupsPerQOS: false` containers go straight below the root and nobody keeps a tree. */
 const withoutCgroups: PodServices['cgroups'] = { ensurePod: async () => {}, removePod: async () => {} };
 
-async function buildCgroups(
-  { settings, facts, hierarchy, runtimeFacts, logger }: PodServicesInput,
-  node: { capacity: ResourceAmounts; reservation: NodeReservation },
-): Promise<PodCgroups> {
-  const { cgroups } = settings;
-  // The runtime's word counts: with two drivers at odds, containers land outside of their pod's cgroup.
-  const driver = runtimeFacts.cgroupDriver ?? cgroups.driver;
-  if (driver !== cgroups.driver) {
+/** The runtime's word counts: with two drivers at odds, containers land outside of their pod's cgroup. */
+function cgroupDriver({ settings, runtimeFacts, logger }: PodServicesInput): CgroupDriver {
+  const configured = settings.cgroups.driver;
+  const driver = runtimeFacts.cgroupDriver ?? configured;
+  if (driver !== configured) {
     logger.warn('The runtime uses another cgroup driver than configured; following the runtime', {
-      configured: cgroups.driver,
+      configured,
       runtime: driver,
     });
   }
+  return driver;
+}
+
+function buildCgroups(
+  { settings, facts, hierarchy, metrics, logger }: PodServicesInput,
+  driver: CgroupDriver,
+  { capacity, reservation }: NodeResources,
+): PodCgroups {
+  const { cgroups } = settings;
+  const protectMemory = cgroups.memoryQos?.reservation === 'TieredReservation';
   const systemd = driver === 'systemd' && SystemdSlices.isRunning() ? new SystemdSlices() : undefined;
   return new PodCgroups({
     hierarchy,
@@ -189,16 +183,29 @@ async function buildCgroups(
       cpuPeriod: cgroups.cpuCfsPeriodUs,
       podPidsLimit: cgroups.podPidsLimit ?? -1,
       hugePageSizes: facts.hugePages.map(({ pageSize }) => pageSize),
+      protectMemory,
     },
-    share: podsShare(node.capacity, node.reservation),
+    share: podsShare(capacity, reservation),
     enforced: cgroups.enforcePods,
-    pidsMax: podsPidsMax(facts.maxProcesses, node.reservation),
+    pidsMax: podsPidsMax(facts.maxProcesses, reservation),
+    ...(cgroups.memoryQos && { onProtected: protectedMemoryMetrics(metrics) }),
     logger,
   });
 }
 
-function reservationOf({ cgroups }: NodeAgentSettings): NodeReservation {
-  return { kubeReserved: cgroups.kubeReserved, systemReserved: cgroups.systemReserved };
+function protectedMemoryMetrics(metrics: Metrics): (memory: ProtectedMemory) => void {
+  const min = metrics.gauge({
+    name: 'kubelet_memory_qos_node_memory_min_bytes',
+    help: 'Memory that is never reclaimed from pods (memory.min of the cgroup of all pods).',
+  });
+  const low = metrics.gauge({
+    name: 'kubelet_memory_qos_node_memory_low_bytes',
+    help: 'Memory that is reclaimed last from pods (memory.low of the cgroup of all pods).',
+  });
+  return ({ memoryMin, memoryLow }) => {
+    min.set(memoryMin);
+    low.set(memoryLow);
+  };
 }
 
 async function thermalThrottlePaths(): Promise<string[]> {

@@ -6,7 +6,9 @@ import { preflightProblems } from './preflight.ts';
 const machine: MachineFacts = {
   hostname: 'node',
   cpus: 2,
+  onlineCpus: '0-1',
   memory: 2 ** 31,
+  pageSize: 4096,
   swaps: [],
   hugePages: [],
   maxProcesses: 1000,
@@ -17,7 +19,7 @@ const machine: MachineFacts = {
   appArmor: false,
   selinux: false,
 };
-const strict = { failOnSwap: true, failOnCgroupV1: true };
+const strict = { failOnSwap: true, failOnCgroupV1: true, reservedCpus: undefined };
 const swap = { path: '/dev/sda2', type: 'partition', size: 1024, used: 0, priority: -2 };
 
 describe('preflightProblems', () => {
@@ -33,8 +35,15 @@ describe('preflightProblems', () => {
     assert.match(problems, /\/dev\/sda2.*swapoff -a/);
   });
 
+  it('names reserved CPUs that the machine does not have', () => {
+    assert.deepEqual(preflightProblems(machine, { ...strict, reservedCpus: [0, 1] }, 0), []);
+    const [problem, ...others] = preflightProblems(machine, { ...strict, reservedCpus: [1, 2, 7] }, 0);
+    assert.match(problem ?? '', /CPU 2, 7, but this machine has only 0-1/);
+    assert.deepEqual(others, []);
+  });
+
   it('accepts what the configuration allows', () => {
     const odd: MachineFacts = { ...machine, cgroupVersion: 1, swaps: [swap] };
-    assert.deepEqual(preflightProblems(odd, { failOnSwap: false, failOnCgroupV1: false }, 0), []);
+    assert.deepEqual(preflightProblems(odd, { ...strict, failOnSwap: false, failOnCgroupV1: false }, 0), []);
   });
 });

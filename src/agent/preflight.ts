@@ -1,9 +1,12 @@
 /** What would keep the agent from working here, found before anything is touched. */
+import { parseCpuSet } from '../config/cpu-set.ts';
 import type { MachineFacts } from './node-facts.ts';
 
 export interface PreflightSettings {
   readonly failOnSwap: boolean;
   readonly failOnCgroupV1: boolean;
+  /** `reservedSystemCPUs` */
+  readonly reservedCpus: readonly number[] | undefined;
 }
 
 /** The machine does not fit the configuration; each problem names its remedy. */
@@ -35,6 +38,14 @@ export function preflightProblems(facts: MachineFacts, settings: PreflightSettin
     problems.push(
       `Swap is on (${areas}). Turn it off (swapoff -a, and remove it from /etc/fstab), ` +
         'or allow it with failSwapOn: false in the --config file or --fail-swap-on=false.',
+    );
+  }
+  const online = parseCpuSet(facts.onlineCpus) ?? [];
+  const absent = (settings.reservedCpus ?? []).filter((cpu) => !online.includes(cpu));
+  if (absent.length > 0) {
+    problems.push(
+      `reservedSystemCPUs lists CPU ${absent.join(', ')}, but this machine has only ${facts.onlineCpus} online. ` +
+        'Correct reservedSystemCPUs in the --config file, or --reserved-cpus.',
     );
   }
   return problems;

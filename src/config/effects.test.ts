@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../kubernetes/yaml.ts';
 import { EFFECTIVE_FIELDS, EFFECTIVE_FLAGS, ineffective, PENDING_FIELDS, PENDING_FLAGS } from './effects.ts';
+import { resolveFeatureGates } from './feature-gates.ts';
 import { FLAG_NAMES, FLAGS } from './flags/flags.ts';
 import { listFields } from './kubelet-configuration.ts';
 
@@ -24,10 +25,21 @@ test('names what was set away from its default and does nothing yet', () => {
     },
     { authentication: { anonymous: { enabled: true } }, rotateCertificates: null },
   ];
-  assert.deepEqual(ineffective({ kubeconfig: '/k', 'max-pods': 9, 'oom-score-adj': -999, port: 1 }, files), [
+  const given = { kubeconfig: '/k', 'max-pods': 9, 'oom-score-adj': -999, port: 1 };
+  const { gates } = resolveFeatureGates({ NativeHistograms: true, MemoryQoS: true, AtomicFIFO: true });
+  assert.deepEqual(ineffective({ given, files, gates }), [
     '--kubeconfig',
     '--port',
     'rotateCertificates',
     'authentication.anonymous.enabled',
+    'featureGates.NativeHistograms',
   ]);
+});
+
+test('names gates that were switched with their whole stage', () => {
+  const { gates } = resolveFeatureGates({ AllAlpha: true, NativeHistograms: false });
+  const named = ineffective({ given: {}, files: [], gates });
+  assert.ok(named.includes('featureGates.QOSReserved'));
+  assert.ok(!named.includes('featureGates.NativeHistograms'));
+  assert.ok(!named.includes('featureGates.ContainerStopSignals'));
 });

@@ -1,9 +1,10 @@
 /**
  * Which settings do something, and which are only accepted so far. A user who sets one of the latter is
- * told at start-up; silence would be a lie. Every flag and every field stands in exactly one list, and a
- * test keeps it so.
+ * told at start-up; silence would be a lie. Every flag and every field stands in exactly one list, every
+ * gate that can be switched in the list of the effective ones or not at all, and tests keep it so.
  */
 import type { JsonObject, JsonValue } from '../kubernetes/yaml.ts';
+import { FEATURE_GATES, type FeatureGates, GATE_NAMES, type GateName } from './feature-gates.ts';
 import { FLAG_NAMES, FLAGS, type FlagName, type GivenFlags } from './flags/flags.ts';
 import { listFields } from './kubelet-configuration.ts';
 import { isDefault } from './rules/gate-rules.ts';
@@ -12,6 +13,7 @@ import { isDefault } from './rules/gate-rules.ts';
 export const EFFECTIVE_FLAGS: readonly FlagName[] = [
   'config',
   'config-dir',
+  'experimental-allocatable-ignore-eviction',
   'help',
   'hostname-override',
   'image-credential-provider-bin-dir',
@@ -37,7 +39,6 @@ export const PENDING_FLAGS: readonly FlagName[] = [
   'event-storage-age-limit',
   'event-storage-event-limit',
   'exit-on-lock-contention',
-  'experimental-allocatable-ignore-eviction',
   'experimental-mounter-path',
   'global-housekeeping-interval',
   'housekeeping-interval',
@@ -113,9 +114,15 @@ export const EFFECTIVE_FIELDS: readonly string[] = [
   'singleProcessOOMKill',
   'allowedUnsafeSysctls',
   'userNamespaces.idsPerPod',
+  'memoryThrottlingFactor',
+  'memoryReservationPolicy',
+  'reservedSystemCPUs',
 ];
 
-/** Fields that are read and checked, and change nothing yet. */
+/**
+ * Fields that are read and checked, and change nothing yet. `evictionHard` is among them while nothing is
+ * evicted, although what it keeps free is already taken off what pods may ask for.
+ */
 export const PENDING_FIELDS: readonly string[] = [
   'authentication.anonymous.enabled',
   'authentication.webhook.cacheTTL',
@@ -166,8 +173,6 @@ export const PENDING_FIELDS: readonly string[] = [
   'makeIPTablesUtilChains',
   'maxOpenFiles',
   'memoryManagerPolicy',
-  'memoryReservationPolicy',
-  'memoryThrottlingFactor',
   'mergeDefaultEvictionSettings',
   'nodeLeaseDurationSeconds',
   'nodeStatusMaxImages',
@@ -184,7 +189,6 @@ export const PENDING_FIELDS: readonly string[] = [
   'registryBurst',
   'registryPullQPS',
   'reservedMemory',
-  'reservedSystemCPUs',
   'rotateCertificates',
   'serverTLSBootstrap',
   'showHiddenMetricsForVersion',
@@ -209,10 +213,46 @@ export const PENDING_FIELDS: readonly string[] = [
 ];
 
 /**
- * What the user set away from its default although it changes nothing yet: `--flag` names and field
- * paths. `files` are the values of each configuration file.
+ * Gates that somebody asks for: by name in the code, or in the description of an effective field. Gates that
+ * are locked cannot be switched and are left out.
  */
-export function ineffective(given: GivenFlags, files: readonly JsonObject[]): string[] {
+export const EFFECTIVE_GATES: readonly GateName[] = [
+  'AllAlpha',
+  'AllBeta',
+  'ContainerStopSignals',
+  'CPUManagerPolicyAlphaOptions',
+  'CPUManagerPolicyBetaOptions',
+  'CustomCPUCFSQuotaPeriod',
+  'KubeletCrashLoopBackOffMax',
+  'KubeletEnsureSecretPulledImages',
+  'KubeletServiceAccountTokenForCredentialProviders',
+  'MemoryQoS',
+  'PodLevelResources',
+  'PreventStaticPodAPIReferences',
+  'ReduceDefaultCrashLoopBackOffDecay',
+  'RestartAllContainersOnContainerExits',
+  'TaintTolerationComparisonOperators',
+  'UserNamespacesHostNetworkSupport',
+];
+
+/** Gates that can be switched, and change nothing yet: the behaviour is that of one of their values. */
+export const PENDING_GATES: readonly GateName[] = GATE_NAMES.filter(
+  (name) => !FEATURE_GATES[name].locked && !EFFECTIVE_GATES.includes(name),
+);
+
+/** What a user has set. */
+export interface GivenSettings {
+  readonly given: GivenFlags;
+  /** The values of each configuration file. */
+  readonly files: readonly JsonObject[];
+  readonly gates: FeatureGates;
+}
+
+/**
+ * What the user set away from its default although it changes nothing yet: `--flag` names, field paths, and
+ * `featureGates.<gate>`, also for gates that `AllAlpha` or `AllBeta` switched.
+ */
+export function ineffective({ given, files, gates }: GivenSettings): string[] {
   const pendingFlags = new Set<string>(PENDING_FLAGS);
   const pendingFields = new Set<string>(PENDING_FIELDS);
   const fields = listFields();
@@ -231,6 +271,9 @@ export function ineffective(given: GivenFlags, files: readonly JsonObject[]): st
       if (value === undefined || value === null || !described || isDefault(described, value)) continue;
       named.add(path);
     }
+  }
+  for (const name of PENDING_GATES) {
+    if (gates.enabled(name) !== FEATURE_GATES[name].default) named.add(`featureGates.${name}`);
   }
   return [...named];
 }

@@ -38,7 +38,7 @@ export interface LoadedConfiguration {
   readonly gates: FeatureGates;
   /** For the log, once. */
   readonly warnings: string[];
-  /** What the user set that changes nothing yet: `--flag` names and field paths. */
+  /** What the user set that changes nothing yet: `--flag` names, field paths, feature gates. */
   readonly ineffective: string[];
 }
 
@@ -85,10 +85,7 @@ export function loadFromFlags(
     flags,
     gates,
     warnings: [...warnings, ...deprecations(given)],
-    ineffective: ineffective(
-      given,
-      layers.map(({ values }) => values),
-    ),
+    ineffective: ineffective({ given, files: layers.map(({ values }) => values), gates }),
   };
 }
 

@@ -3,7 +3,7 @@
  * writes them; a test holds the written pages equal to what this returns.
  */
 import type { JsonValue } from '../kubernetes/yaml.ts';
-import { PENDING_FIELDS, PENDING_FLAGS } from './effects.ts';
+import { PENDING_FIELDS, PENDING_FLAGS, PENDING_GATES } from './effects.ts';
 import { FEATURE_GATES, GATE_NAMES } from './feature-gates.ts';
 import type { Field } from './field.ts';
 import { FLAG_GROUPS, FLAGS, type FlagName } from './flags/flags.ts';
@@ -77,13 +77,15 @@ export function configurationPage(): string {
     '',
     '## Feature gates',
     '',
-    'Unknown gates, and locked gates set to the other value, are refused.',
+    'Unknown gates, and locked gates set to the other value, are refused. Gates marked ○ change nothing yet; the',
+    'agent names the ones you switched at start.',
     '',
   );
   lines.push('| gate | default | stage |', '|---|---|---|');
   for (const name of GATE_NAMES) {
     const { stage, locked, default: byDefault } = FEATURE_GATES[name];
-    lines.push(`| \`${name}\` | ${byDefault} | ${stage}${locked ? ', locked' : ''} |`);
+    const mark = PENDING_GATES.includes(name) ? '○ ' : '';
+    lines.push(`| ${mark}\`${name}\` | ${byDefault} | ${stage}${locked ? ', locked' : ''} |`);
   }
   return `${lines.join('\n')}\n`;
 }

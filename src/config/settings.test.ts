@@ -41,6 +41,15 @@ test('defaults in numbers', () => {
       enforcePods: true,
       kubeReserved: {},
       systemReserved: {},
+      reservedCpus: undefined,
+      evictionHard: {
+        'memory.available': '100Mi',
+        'nodefs.available': '10%',
+        'nodefs.inodesFree': '5%',
+        'imagefs.available': '15%',
+        'imagefs.inodesFree': '5%',
+      },
+      memoryQos: undefined,
       podPidsLimit: undefined,
       cpuCfsQuota: true,
       cpuCfsPeriodUs: 100_000,
@@ -104,6 +113,24 @@ test('what was set', () => {
   assert.deepEqual(set.allowedUnsafeSysctls, ['kernel.msg*', 'net.core.somaxconn', 'kernel.sem']);
   assert.equal(set.userIdsPerPod, 65_536);
   assert.deepEqual(set.staticPods.urlHeaders, { a: ['b'] });
+});
+
+test('relative paths start where the agent was started', () => {
+  const given = ['--root-dir=root', '--pod-manifest-path=m', '--resolv-conf=../r', '--cgroup-root=/x'];
+  const providers = ['--image-credential-provider-config=p', '--image-credential-provider-bin-dir=b/'];
+  const loaded = loadConfiguration([...given, ...providers], {
+    cwd: '/srv/k',
+    readFile: none,
+    readDirectory: none,
+  });
+  assert.ok(loaded.ok);
+  const set = resolveSettings(loaded, '/srv/k');
+  assert.deepEqual(
+    [set.rootDirectory, set.staticPods.path, set.dns.resolvConf, set.cgroups.root],
+    ['/srv/k/root', '/srv/k/m', '/srv/r', '/x'],
+  );
+  const { path, binDirectory } = set.images.credentialProviders ?? {};
+  assert.deepEqual([path, binDirectory], ['/srv/k/p', '/srv/k/b']);
 });
 
 test('the restart back-off follows its two gates', () => {

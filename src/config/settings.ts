@@ -2,7 +2,9 @@
  * The configuration as the rooms use it: durations are milliseconds, quantities numbers, "not set" is
  * undefined. Only settings that have an effect are here; `effects.ts` lists the others.
  */
+import path from 'node:path';
 import { parseDuration } from '../kubernetes/duration.ts';
+import { parseCpuSet } from './cpu-set.ts';
 import type { FeatureGates } from './feature-gates.ts';
 import type { FlagValues } from './flags/flags.ts';
 import type { KubeletConfiguration } from './kubelet-configuration.ts';
@@ -16,6 +18,7 @@ interface ListenAddress {
 type Reservation = Readonly<Record<string, string>>;
 
 export interface NodeAgentSettings {
+  /** Absolute, as every path here. */
   readonly rootDirectory: string;
   /** `--hostname-override`, trimmed and in lower case; undefined: the host's own name. */
   readonly hostnameOverride: string | undefined;
@@ -73,13 +76,21 @@ export interface NodeAgentSettings {
 
   readonly cgroups: {
     readonly driver: 'cgroupfs' | 'systemd';
-    /** Always absolute; `/` when pods stand below the root. */
+    /** Always absolute, as cgroupfs spells it; `/` when pods stand below the root. */
     readonly root: string;
     readonly perQos: boolean;
     /** True when the limit of `kubepods` is enforced. */
     readonly enforcePods: boolean;
     readonly kubeReserved: Reservation;
     readonly systemReserved: Reservation;
+    /** `reservedSystemCPUs`: CPU numbers; undefined when the reservations count CPUs instead. */
+    readonly reservedCpus: readonly number[] | undefined;
+    /** `evictionHard` as far as it is kept from pods: signal to quantity or percentage. */
+    readonly evictionHard: Readonly<Record<string, string>>;
+    /** Undefined while the MemoryQoS feature is off. */
+    readonly memoryQos:
+      | { readonly throttlingFactor: number; readonly reservation: 'TieredReservation' | 'None' }
+      | undefined;
     readonly podPidsLimit: number | undefined;
     readonly cpuCfsQuota: boolean;
     /** Whole microseconds, as the kernel takes them. */
@@ -121,14 +132,15 @@ interface Loaded {
   readonly gates: FeatureGates;
 }
 
-export function resolveSettings(loaded: Loaded): NodeAgentSettings {
+/** Relative paths start at `cwd`, where the agent was started. */
+export function resolveSettings(loaded: Loaded, cwd = process.cwd()): NodeAgentSettings {
   const { configuration, flags, gates } = loaded;
   return {
-    rootDirectory: flags['root-dir'],
+    rootDirectory: path.resolve(cwd, flags['root-dir']),
     hostnameOverride: given(flags['hostname-override'].trim().toLowerCase()),
     runOnce: configuration.runOnce,
     staticPods: {
-      path: given(configuration.staticPodPath),
+      path: absolute(configuration.staticPodPath, cwd),
       url: given(configuration.staticPodURL),
       urlHeaders: configuration.staticPodURLHeader ?? {},
       fileCheckMs: parseDuration(configuration.fileCheckFrequency),
@@ -146,15 +158,15 @@ export function resolveSettings(loaded: Loaded): NodeAgentSettings {
         ? 1
         : (configuration.maxParallelImagePulls ?? Infinity),
     },
-    images: imageSettings(loaded),
+    images: imageSettings(loaded, cwd),
     deadContainers: {
       perContainer: flags['maximum-dead-containers-per-container'],
       total: flags['maximum-dead-containers'],
       minAgeMs: parseDuration(flags['minimum-container-ttl-duration']),
     },
-    cgroups: cgroupSettings(configuration),
+    cgroups: cgroupSettings(loaded),
     dns: {
-      resolvConf: given(configuration.resolvConf),
+      resolvConf: absolute(configuration.resolvConf, cwd),
       clusterDns: configuration.clusterDNS ?? [],
       clusterDomain: given(configuration.clusterDomain),
     },
@@ -172,13 +184,13 @@ export function resolveSettings(loaded: Loaded): NodeAgentSettings {
   };
 }
 
-function imageSettings({ configuration, flags, gates }: Loaded): NodeAgentSettings['images'] {
-  const path = flags['image-credential-provider-config'];
-  const binDirectory = flags['image-credential-provider-bin-dir'];
+function imageSettings({ configuration, flags, gates }: Loaded, cwd: string): NodeAgentSettings['images'] {
+  const file = absolute(flags['image-credential-provider-config'], cwd);
+  const binDirectory = absolute(flags['image-credential-provider-bin-dir'], cwd) ?? '';
   const tokensEnabled = gates.enabled('KubeletServiceAccountTokenForCredentialProviders');
   const policy = configuration.imagePullCredentialsVerificationPolicy;
   return {
-    credentialProviders: path === '' ? undefined : { path, binDirectory, tokensEnabled },
+    credentialProviders: file === undefined ? undefined : { path: file, binDirectory, tokensEnabled },
     verification: policy && {
       policy,
       allowlist: configuration.preloadedImagesVerificationAllowlist ?? [],
@@ -192,7 +204,8 @@ function imageSettings({ configuration, flags, gates }: Loaded): NodeAgentSettin
   };
 }
 
-function cgroupSettings(configuration: KubeletConfiguration): NodeAgentSettings['cgroups'] {
+function cgroupSettings({ configuration, flags, gates }: Loaded): NodeAgentSettings['cgroups'] {
+  const reservedCpus = parseCpuSet(configuration.reservedSystemCPUs) ?? [];
   return {
     driver: configuration.cgroupDriver,
     root: given(configuration.cgroupRoot) ?? '/',
@@ -200,6 +213,14 @@ function cgroupSettings(configuration: KubeletConfiguration): NodeAgentSettings[
     enforcePods: configuration.enforceNodeAllocatable.includes('pods'),
     kubeReserved: configuration.kubeReserved ?? {},
     systemReserved: configuration.systemReserved ?? {},
+    reservedCpus: reservedCpus.length > 0 ? reservedCpus : undefined,
+    evictionHard: flags['experimental-allocatable-ignore-eviction'] ? {} : configuration.evictionHard,
+    memoryQos: gates.enabled('MemoryQoS')
+      ? {
+          throttlingFactor: configuration.memoryThrottlingFactor,
+          reservation: configuration.memoryReservationPolicy,
+        }
+      : undefined,
     podPidsLimit: configuration.podPidsLimit > 0 ? configuration.podPidsLimit : undefined,
     cpuCfsQuota: configuration.cpuCFSQuota,
     cpuCfsPeriodUs: Math.round(parseDuration(configuration.cpuCFSQuotaPeriod) * 1000),
@@ -223,6 +244,10 @@ function restartBackOff(
 
 function listenAddress(address: string, port: number): ListenAddress | undefined {
   return port === 0 ? undefined : { address, port };
+}
+
+function absolute(file: string, cwd: string): string | undefined {
+  return file === '' ? undefined : path.resolve(cwd, file);
 }
 
 function given(text: string): string | undefined {

@@ -6,6 +6,7 @@ import {
   countCpuList,
   parseBootTime,
   parseMemoryInfo,
+  parsePageSize,
   parseSwaps,
   readBootId,
   readBootTime,
@@ -14,6 +15,8 @@ import {
   readKernelVersion,
   readMaxProcesses,
   readMemoryInfo,
+  readOnlineCpus,
+  readPageSize,
   readSwaps,
   readUptime,
 } from './procfs.ts';
@@ -47,6 +50,17 @@ describe('/proc', () => {
     assert.deepEqual(parseSwaps(`${heading}/dev/sda2  partition\t2048\t1024\t-2\n`), [
       { path: '/dev/sda2', type: 'partition', size: 2_097_152, used: 1_048_576 },
     ]);
+  });
+
+  it('reads the page size, and the CPUs that are online', async () => {
+    const vector = Buffer.alloc(48);
+    for (const [index, value] of [33n, 1n, 6n, 65_536n, 0n, 0n].entries()) {
+      vector.writeBigUInt64LE(value, index * 8);
+    }
+    assert.equal(parsePageSize(vector), 65_536);
+    assert.throws(() => parsePageSize(vector.subarray(0, 16)), /page size/);
+    assert.ok((await readPageSize()) >= 4096);
+    assert.equal(countCpuList(await readOnlineCpus()), await readCpuCount());
   });
 
   it('agrees with Node.js about this machine', async () => {

@@ -71,9 +71,14 @@ export async function readMemoryInfo(): Promise<MemoryInfo> {
   return parseMemoryInfo(await readFile('/proc/meminfo', 'utf8'));
 }
 
-/** Logical CPUs that are online. */
+/** The logical CPUs that are online, as the kernel lists them: `0-3,8`. */
+export async function readOnlineCpus(): Promise<string> {
+  return (await readFile('/sys/devices/system/cpu/online', 'utf8')).trim();
+}
+
+/** How many logical CPUs are online. */
 export async function readCpuCount(): Promise<number> {
-  return countCpuList(await readFile('/sys/devices/system/cpu/online', 'utf8'));
+  return countCpuList(await readOnlineCpus());
 }
 
 /** An id that is new after each boot. */
@@ -91,8 +96,29 @@ export async function readUptime(): Promise<number> {
   return Number((await readFile('/proc/uptime', 'utf8')).split(' ')[0]);
 }
 
+/** Empty too on a kernel that cannot swap. */
 export async function readSwaps(): Promise<SwapArea[]> {
-  return parseSwaps(await readFile('/proc/swaps', 'utf8'));
+  const text = await readFile('/proc/swaps', 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+    return '';
+  });
+  return parseSwaps(text);
+}
+
+/** AT_PAGESZ of the auxiliary vector. */
+const pageSizeEntry = 6n;
+
+/** Bytes of a memory page, from the auxiliary vector that the kernel gives to every process. */
+export async function readPageSize(): Promise<number> {
+  return parsePageSize(await readFile('/proc/self/auxv'));
+}
+
+/** Reads a 64 bit little-endian auxiliary vector: pairs of type and value. */
+export function parsePageSize(vector: Buffer): number {
+  for (let at = 0; at + 16 <= vector.length; at += 16) {
+    if (vector.readBigUInt64LE(at) === pageSizeEntry) return Number(vector.readBigUInt64LE(at + 8));
+  }
+  throw new Error('/proc/self/auxv tells no page size');
 }
 
 /** How many processes and threads the machine can have: the lower of pid_max and threads-max. */

@@ -10,6 +10,7 @@ import {
   qosClasses,
   qosElements,
   rootElements,
+  unmanagedCgroupParent,
 } from './cgroup-names.ts';
 
 const uid = '0f5e-11aa';
@@ -89,4 +90,18 @@ describe('cgroup names', () => {
     }
     assert.equal(podUidOf('systemd', none, 'Guaranteed', 'kubepods-burstable-pod1.slice'), undefined);
   });
+});
+
+describe('the parent of containers that no tree is kept for', () => {
+  for (const [root, cgroupfs, systemd] of [
+    ['/', '', ''],
+    ['', '', ''],
+    ['/pods', '/pods', 'pods.slice'],
+    ['/my-pods/all', '/my-pods/all', 'my_pods-all.slice'],
+  ] as const) {
+    it(`below ${JSON.stringify(root)} is spelled as the driver wants it`, () => {
+      assert.equal(unmanagedCgroupParent('cgroupfs', root), cgroupfs);
+      assert.equal(unmanagedCgroupParent('systemd', root), systemd);
+    });
+  }
 });

@@ -60,6 +60,15 @@ export function cgroupParent(driver: CgroupDriver, elements: CgroupElements): st
 }
 
 /**
+ * `cgroup_parent` where nobody keeps a tree for pods (`cgroupsPerQOS: false`): the configured root itself, or
+ * empty, which leaves the choice to the runtime.
+ */
+export function unmanagedCgroupParent(driver: CgroupDriver, cgroupRoot: string): string {
+  const elements = rootElements(cgroupRoot);
+  return elements.length === 0 ? '' : cgroupParent(driver, elements);
+}
+
+/**
  * The uid of the pod a cgroup belongs to, by the name of its directory below the cgroup of `qos`; undefined
  * when it is no pod's. The inverse of {@link podElements} for every uid without `_`.
  */

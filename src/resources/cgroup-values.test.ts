@@ -4,7 +4,12 @@ import fc from 'fast-check';
 import { amountsOf } from '../kubernetes/pod-resources.ts';
 import type { PodSpec } from '../kubernetes/types.ts';
 import { cgroupSettings, sharesOfWeight, sliceProperties, weightOf } from './cgroup-values.ts';
-import { kubepodsCgroupValues, podCgroupValues, qosCgroupValues } from './pod-cgroup-values.ts';
+import {
+  kubepodsCgroupValues,
+  podCgroupValues,
+  protectedMemory,
+  qosCgroupValues,
+} from './pod-cgroup-values.ts';
 
 const options = { cpuCfsQuota: true, cpuPeriod: 100_000, podPidsLimit: -1, hugePageSizes: [2 ** 21] };
 
@@ -161,5 +166,37 @@ describe('slice properties', () => {
       MemoryMax: 4096,
       TasksMax: 5,
     });
+  });
+});
+
+describe('memory that is kept for pods', () => {
+  const guaranteed = spec(container('a', undefined, { cpu: '1', memory: '64Mi' }));
+  const burstable = spec(container('a', { memory: '16Mi' }), container('b', { cpu: '1' }));
+  const bestEffort = spec(container('a'));
+  const kept = (of: PodSpec, protectMemory = true) => {
+    const { 'memory.min': min, 'memory.low': low } = settings(of, 2, { protectMemory });
+    return { min, low };
+  };
+
+  it('is the request, by tier, and only where it is asked for', () => {
+    assert.deepEqual(kept(guaranteed), { min: String(2 ** 26), low: undefined });
+    assert.deepEqual(kept(burstable), { min: undefined, low: String(2 ** 24) });
+    assert.deepEqual(kept(bestEffort), { min: undefined, low: undefined });
+    assert.deepEqual(kept(guaranteed, false), { min: undefined, low: undefined });
+    assert.equal(settings(guaranteed, 1, { protectMemory: true })['memory.min'], undefined);
+  });
+
+  it('adds up over all pods, and is nothing when nobody asks', () => {
+    const pods = [guaranteed, guaranteed, burstable, bestEffort].map((each) => ({ spec: each }));
+    assert.deepEqual(protectedMemory(pods, true), { memoryMin: 2 ** 27, memoryLow: 2 ** 24 });
+    assert.deepEqual(protectedMemory(pods, false), { memoryMin: 0, memoryLow: 0 });
+  });
+
+  it('is told to systemd as well', () => {
+    assert.deepEqual(sliceProperties(2, { memoryMin: 5, memoryLow: 0 }), [
+      { name: 'MemoryMin', type: 't', value: 5 },
+      { name: 'MemoryLow', type: 't', value: 0 },
+    ]);
+    assert.deepEqual(sliceProperties(1, { memoryMin: 5, memoryLow: 0 }), []);
   });
 });

@@ -15,6 +15,10 @@ export interface CgroupValues {
   readonly cpuPeriod?: number;
   /** Bytes. */
   readonly memoryLimit?: number;
+  /** Bytes that are never reclaimed (`memory.min`), v2 only: v1 has nothing like it. */
+  readonly memoryMin?: number;
+  /** Bytes that are reclaimed only when nothing else is left (`memory.low`), v2 only. */
+  readonly memoryLow?: number;
   /** Processes and threads. */
   readonly pidsMax?: number;
   /** Limit in bytes for each page size in bytes. */
@@ -61,6 +65,8 @@ function v2Settings(values: CgroupValues): CgroupSetting[] {
     set('cpu.max', values.cpuPeriod === undefined ? quota : `${quota} ${values.cpuPeriod}`);
   }
   if (values.memoryLimit !== undefined) set('memory.max', values.memoryLimit);
+  if (values.memoryMin !== undefined) set('memory.min', values.memoryMin);
+  if (values.memoryLow !== undefined) set('memory.low', values.memoryLow);
   if (values.pidsMax !== undefined) set('pids.max', values.pidsMax);
   for (const [size, limit] of values.hugePages ?? []) set(`hugetlb.${hugePageSizeName(size)}.max`, limit);
   return settings;
@@ -83,6 +89,10 @@ export function sliceProperties(version: 1 | 2, values: CgroupValues): UnitPrope
     set('CPUQuotaPerSecUSec', Math.ceil(perSecond / 10_000) * 10_000);
   }
   set(version === 1 ? 'MemoryLimit' : 'MemoryMax', values.memoryLimit);
+  if (version === 2) {
+    set('MemoryMin', values.memoryMin);
+    set('MemoryLow', values.memoryLow);
+  }
   set('TasksMax', values.pidsMax);
   return properties;
 }

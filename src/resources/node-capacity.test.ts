@@ -56,7 +56,7 @@ describe('node allocatable', () => {
       cpu: '3500m',
       memory: '6Gi',
       pods: '110',
-      'ephemeral-storage': '89Gi',
+      'ephemeral-storage': String(99 * 2 ** 30 - 10_737_418_400),
       'hugepages-2Mi': '1Gi',
       'hugepages-1Gi': '0',
     });

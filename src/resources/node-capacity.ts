@@ -109,10 +109,11 @@ export function podsPidsMax(maxProcesses: number, reservation: NodeReservation):
 function thresholdAmount(threshold: string | undefined, capacity: Quantity): Quantity {
   if (threshold === undefined) return zeroQuantity;
   if (!threshold.endsWith('%')) return tryParseQuantity(threshold) ?? zeroQuantity;
-  const percent = Number(threshold.slice(0, -1));
-  return Number.isFinite(percent)
-    ? quantityOf(Math.floor((quantityValue(capacity) * percent) / 100), capacity.format)
-    : zeroQuantity;
+  // The kubelet counts percentages in single precision; any other way nodes would differ by some bytes.
+  const share = Math.fround(Math.fround(Number(threshold.slice(0, -1))) / 100);
+  // 0% and 100% switch a threshold off.
+  if (!(share > 0 && share < 1)) return zeroQuantity;
+  return quantityOf(Math.trunc(quantityValue(capacity) * share), 'BinarySI');
 }
 
 function notNegative(amount: Quantity): Quantity {

@@ -28,6 +28,39 @@ export interface PodCgroupOptions {
   readonly podPidsLimit: number;
   /** Huge page sizes of the machine, bytes: a pod may not use sizes it did not ask for. */
   readonly hugePageSizes: readonly number[];
+  /** Keep what pods request from being reclaimed (`memoryReservationPolicy: TieredReservation`). */
+  readonly protectMemory?: boolean;
+}
+
+/** Memory that is kept for pods, in bytes; the `memory.min` and `memory.low` of a cgroup. */
+export interface ProtectedMemory {
+  readonly memoryMin: number;
+  readonly memoryLow: number;
+}
+
+/**
+ * What the pods that are to run keep together, by tier: requests of Guaranteed pods are never reclaimed, those
+ * of Burstable pods last. Nothing is kept unless `protectMemory`. A cgroup protects nothing that its parents
+ * do not, so the cgroup of all pods carries both sums and the class its own.
+ */
+export function protectedMemory(
+  pods: readonly { readonly spec: PodSpec }[],
+  protectMemory: boolean,
+): ProtectedMemory {
+  let memoryMin = 0;
+  let memoryLow = 0;
+  for (const { spec } of protectMemory ? pods : []) {
+    const own = podProtectedMemory(spec);
+    memoryMin += own.memoryMin ?? 0;
+    memoryLow += own.memoryLow ?? 0;
+  }
+  return { memoryMin, memoryLow };
+}
+
+function podProtectedMemory(spec: PodSpec): Partial<ProtectedMemory> {
+  const request = bytesOf(podRequests(spec));
+  if (request === 0) return {};
+  return podQosClass(spec) === 'Guaranteed' ? { memoryMin: request } : { memoryLow: request };
 }
 
 /** The limits of a pod's cgroup, overhead included. */
@@ -49,6 +82,7 @@ export function podCgroupValues(spec: PodSpec, options: PodCgroupOptions): Cgrou
       ? { cpuPeriod: options.cpuPeriod, cpuQuota: quota }
       : {}),
     ...(podIsLimited(spec, 'memory') ? { memoryLimit: bytesOf(limits) } : {}),
+    ...(options.protectMemory ? podProtectedMemory(spec) : {}),
     ...shared,
   };
 }

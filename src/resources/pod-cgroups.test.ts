@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import { systemClock } from '../concurrency/clock.ts';
 import { amountsOf } from '../kubernetes/pod-resources.ts';
 import type { Pod } from '../kubernetes/types.ts';
-import { CgroupHierarchy } from '../linux/cgroupfs.ts';
+import { CgroupHierarchy, type CgroupSetting } from '../linux/cgroupfs.ts';
 import { SystemdSlices } from '../linux/systemd-slices.ts';
 import { silentLogger } from '../telemetry/logger.ts';
 import { PodCgroupError, PodCgroups } from './pod-cgroups.ts';
@@ -155,4 +155,64 @@ it('tells systemd about slices where it runs', async () => {
   } finally {
     await hierarchy.remove(`/${root}.slice`);
   }
+});
+
+/** A cgroup v2 tree that keeps what is written to it. */
+class Recorded extends CgroupHierarchy {
+  readonly values = new Map<string, string>();
+  writes = 0;
+  constructor() {
+    super({ mode: 'v2', unified: '/nowhere', trees: new Map() }, systemClock);
+  }
+  override async exists(): Promise<boolean> {
+    return true;
+  }
+  override async create(): Promise<void> {}
+  override async write(cgroup: string, settings: readonly CgroupSetting[]): Promise<string[]> {
+    this.writes++;
+    for (const { file, value } of settings) this.values.set(`${cgroup} ${file}`, value);
+    return [];
+  }
+}
+
+describe('memory that is kept for pods', () => {
+  const open = (hierarchy: CgroupHierarchy, protectMemory: boolean, kept: unknown[] = []) =>
+    new PodCgroups({
+      hierarchy,
+      driver: 'cgroupfs',
+      cgroupRoot: '/',
+      pod: { cpuCfsQuota: true, cpuPeriod: 100_000, podPidsLimit: -1, hugePageSizes: [], protectMemory },
+      share: amountsOf({ cpu: '1', memory: '4Gi' }),
+      enforced: true,
+      onProtected: (memory) => kept.push(memory),
+      logger: silentLogger,
+    });
+  const hungry = pod('44-dd', { requests: { memory: '16Mi' } });
+
+  it('is kept on every level above them, and given back by an agent that keeps none', async () => {
+    const hierarchy = new Recorded();
+    const kept: unknown[] = [];
+    const cgroups = open(hierarchy, true, kept);
+    await cgroups.ensureRoot();
+    await cgroups.ensurePod(guaranteed);
+    await cgroups.ensurePod(hungry);
+    await cgroups.updateQos([guaranteed, hungry]);
+    const of = (cgroup: string) =>
+      ['memory.min', 'memory.low'].map((file) => hierarchy.values.get(`${cgroup} ${file}`));
+    const all = [String(2 ** 26), String(2 ** 24)];
+    assert.deepEqual(of('/kubepods'), all);
+    assert.deepEqual(of('/kubepods/burstable'), [undefined, all[1]]);
+    assert.deepEqual(of(cgroups.pathOf(guaranteed)), [all[0], undefined]);
+    assert.deepEqual(of(cgroups.pathOf(hungry)), [undefined, all[1]]);
+    assert.deepEqual(kept.at(-1), { memoryMin: 2 ** 26, memoryLow: 2 ** 24 });
+    assert.equal(hierarchy.values.get('/kubepods memory.max'), String(2 ** 32));
+
+    const { writes } = hierarchy;
+    await cgroups.updateQos([guaranteed, hungry]);
+    assert.equal(hierarchy.writes, writes, 'nothing is written twice');
+
+    await open(hierarchy, false).ensureRoot();
+    assert.deepEqual(of('/kubepods'), ['0', '0']);
+    assert.deepEqual(of('/kubepods/burstable'), [undefined, '0']);
+  });
 });

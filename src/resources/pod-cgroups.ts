@@ -30,7 +30,9 @@ import { type CgroupValues, cgroupSettings, sliceProperties } from './cgroup-val
 import {
   kubepodsCgroupValues,
   type PodCgroupOptions,
+  type ProtectedMemory,
   podCgroupValues,
+  protectedMemory,
   qosCgroupValues,
 } from './pod-cgroup-values.ts';
 
@@ -46,6 +48,8 @@ export interface PodCgroupsOptions {
   readonly share: ResourceAmounts;
   readonly enforced: boolean;
   readonly pidsMax?: number;
+  /** Told what is kept for pods, each time that pods are counted. */
+  readonly onProtected?: (memory: ProtectedMemory) => void;
   readonly logger: Logger;
 }
 
@@ -53,6 +57,15 @@ export interface PodCgroupsOptions {
 export interface ExistingPodCgroup {
   readonly uid: string;
   readonly qos: QosClass;
+}
+
+interface CgroupTarget {
+  /** For messages: `pod default/web (<uid>)`. */
+  readonly whose: string;
+  readonly elements: CgroupElements;
+  readonly values: CgroupValues;
+  /** Names values that are set apart from the others of the same cgroup. */
+  readonly part?: string;
 }
 
 type QosPods = readonly Pick<Pod, 'spec'>[];
@@ -85,7 +98,7 @@ export class PodCgroups {
       ...(pidsMax === undefined ? {} : { pidsMax }),
       hugePageSizes: pod.hugePageSizes,
     });
-    await this.#ensure('all pods', kubepodsElements(this.#root), values, signal);
+    await this.#ensure({ whose: 'all pods', elements: kubepodsElements(this.#root), values }, signal);
     await this.updateQos([], signal);
   }
 
@@ -103,15 +116,34 @@ export class PodCgroups {
   async ensurePod(pod: Pod, signal?: AbortSignal): Promise<void> {
     const { namespace, name, uid } = pod.metadata;
     const values = podCgroupValues(pod.spec, this.#options.pod);
-    await this.#ensure(`pod ${namespace}/${name} (${uid})`, this.#elementsOf(pod), values, signal);
+    const whose = `pod ${namespace}/${name} (${uid})`;
+    await this.#ensure({ whose, elements: this.#elementsOf(pod), values }, signal);
   }
 
-  /** Sets the CPU shares of the QoS classes for the pods that are to run. Writes only what changed. */
+  /**
+   * Sets the CPU shares of the QoS classes and the memory kept for them, for the pods that are to run. Writes
+   * only what changed; protection that an earlier agent left is taken back.
+   */
   async updateQos(pods: QosPods, signal?: AbortSignal): Promise<void> {
-    const values = qosCgroupValues(pods, this.#options.pod.hugePageSizes);
-    for (const qos of ['Burstable', 'BestEffort'] as const) {
-      await this.#ensure(`${qos} pods`, qosElements(this.#root, qos), values[qos], signal);
-    }
+    const { pod, onProtected } = this.#options;
+    const shares = qosCgroupValues(pods, pod.hugePageSizes);
+    const memory = protectedMemory(pods, pod.protectMemory ?? false);
+    onProtected?.(memory);
+    const kubepods = kubepodsElements(this.#root);
+    const classes = [
+      { whose: 'all pods', elements: kubepods, values: memory, part: 'memory' },
+      {
+        whose: 'Burstable pods',
+        elements: qosElements(this.#root, 'Burstable'),
+        values: { ...shares.Burstable, memoryLow: memory.memoryLow },
+      },
+      {
+        whose: 'BestEffort pods',
+        elements: qosElements(this.#root, 'BestEffort'),
+        values: shares.BestEffort,
+      },
+    ];
+    for (const each of classes) await this.#ensure(each, signal);
   }
 
   /**
@@ -151,18 +183,18 @@ export class PodCgroups {
   }
 
   async #ensure(
-    whose: string,
-    elements: CgroupElements,
-    values: CgroupValues,
+    { whose, elements, values, part = '' }: CgroupTarget,
     signal: AbortSignal | undefined,
   ): Promise<void> {
     const { driver, systemd, hierarchy, logger } = this.#options;
     const path = cgroupPath(driver, elements);
     const settings = cgroupSettings(hierarchy.version, values);
     const fingerprint = JSON.stringify(settings);
+    const name = `${path}#${part}`;
+    if (part !== '' && settings.length === 0) return;
     // Pods come and go, and a cgroup made anew under an old name is empty; only the few above are remembered.
     const isClass = elements.length <= this.#root.length + 2 && !elements.at(-1)!.startsWith('pod');
-    if (isClass && this.#written.get(path) === fingerprint && (await hierarchy.exists(path))) return;
+    if (isClass && this.#written.get(name) === fingerprint && (await hierarchy.exists(path))) return;
     try {
       signal?.throwIfAborted();
       if (driver === 'systemd' && systemd) {
@@ -176,7 +208,7 @@ export class PodCgroups {
       if (skipped.length > 0) {
         logger.warn('This machine cannot limit some resources of pods', { cgroup: path, missing: skipped });
       }
-      if (isClass) this.#written.set(path, fingerprint);
+      if (isClass) this.#written.set(name, fingerprint);
     } catch (cause) {
       if (signal?.aborted) throw cause;
       throw new PodCgroupError(whose, path, cause);
