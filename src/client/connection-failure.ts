@@ -73,7 +73,10 @@ const explanations: Readonly<Record<string, Explain>> = {
 export function explainConnectionFailure(error: unknown, context: FailureContext): string {
   if (error instanceof ConnectTimeoutError) return unreachable(error.message)(context, '');
   if (error instanceof ProxyError)
-    return `API server ${context.server} cannot be reached: ${error.message}; check proxy-url in ${context.kubeconfig}`;
+    return (
+      `API server ${context.server} cannot be reached: ${error.message}; check proxy-url in ${context.kubeconfig}, ` +
+      `or HTTPS_PROXY and NO_PROXY in the agent's environment`
+    );
   const code = codeOf(error);
   const detail = error instanceof Error ? error.message : String(error);
   const explain = code === undefined ? undefined : explanations[code];

@@ -5,7 +5,8 @@ import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { credentialSource } from './credential-source.ts';
 import { Http2ApiClient, type Http2ApiClientOptions } from './http2-api-client.ts';
-import { type Kubeconfig, KubeconfigError, parseKubeconfig } from './kubeconfig.ts';
+import { type Kubeconfig, type KubeconfigCluster, KubeconfigError, parseKubeconfig } from './kubeconfig.ts';
+import { type Environment, proxyFromEnvironment } from './proxy-environment.ts';
 
 export interface ApiClientOptions {
   /** For example `kubelet/v1.36.2 (linux/amd64)`. */
@@ -19,6 +20,8 @@ export interface ApiClientOptions {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly onRequest?: Http2ApiClientOptions['onRequest'];
+  /** Where `HTTPS_PROXY` and `NO_PROXY` stand; the process's own when absent. */
+  readonly environment?: Environment;
 }
 
 /** Reads and checks the file. Rejects with {@link KubeconfigError}, which says what to do. */
@@ -36,9 +39,13 @@ export async function readKubeconfig(path: string): Promise<Kubeconfig> {
   return parseKubeconfig(text, path);
 }
 
-/** A client for the kubeconfig's current context. Connects with the first request, not before. */
+/**
+ * A client for the kubeconfig's current context. Connects with the first request, not before. Without
+ * `proxy-url` in the kubeconfig the proxy variables of the environment count. Throws `ProxyVariableError`.
+ */
 export function createApiClient(kubeconfig: Kubeconfig, options: ApiClientOptions): Http2ApiClient {
-  const { cluster, user, path } = kubeconfig;
+  const { user, path } = kubeconfig;
+  const cluster = throughProxy(kubeconfig.cluster, options.environment ?? process.env);
   const { authority } = cluster;
   const credentials = credentialSource({
     user,
@@ -49,4 +56,10 @@ export function createApiClient(kubeconfig: Kubeconfig, options: ApiClientOption
     metrics: options.metrics,
   });
   return new Http2ApiClient({ ...options, cluster, credentials, kubeconfig: path });
+}
+
+function throughProxy(cluster: KubeconfigCluster, environment: Environment): KubeconfigCluster {
+  if (cluster.proxyUrl !== undefined) return cluster;
+  const proxy = proxyFromEnvironment(new URL(cluster.server), environment);
+  return proxy ? { ...cluster, proxyUrl: proxy.href } : cluster;
 }

@@ -325,6 +325,24 @@ test('heartbeats have a connection of their own and pass a full rate limit', asy
   assert.equal(server.connections(), 2);
 });
 
+test('heartbeats get through while everything else hangs at the server', async () => {
+  await using server = await startTestServer({ pair, maxStreams: 2 });
+  server.handler = (request, response) => {
+    if (request.url?.includes('leases')) answerJson(response, 200, {});
+  };
+  using client = clientFor(server.url);
+  const controller = new AbortController();
+  const { signal } = controller;
+  const hanging = Array.from({ length: 20 }, (_, i) =>
+    assert.rejects(client.request({ method: 'GET', path: `/api/v1/nodes/n${i}`, signal }), /enough/),
+  );
+  while (server.requests.length < 2) await settle();
+  const lease = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/n';
+  await client.request({ method: 'PUT', path: lease, body: {}, priority: 'heartbeat', timeoutMs: 5000 });
+  controller.abort(new Error('enough'));
+  await Promise.all(hanging);
+});
+
 test('a rotated client certificate is used at once, and the old connection closes', async () => {
   await using server = await startTestServer({ pair, clientAuthority: authority.certificate });
   let certificate = await authority.issue({ name: 'system:node:a', organization: 'system:nodes' });

@@ -147,7 +147,7 @@ const refusals: [string, string, RegExp][] = [
   [
     'a socks proxy',
     config(`${server}\nproxy-url: socks5://p:1080`, ''),
-    /proxy-url must begin with http:\/\//,
+    /proxy-url must begin with http:\/\/ or https/,
   ],
   [
     'a password',

@@ -142,8 +142,10 @@ function readCluster(name: string, node: KubeconfigNode, path: string): Kubeconf
       .error('is set beside a certificate authority: remove one of the two');
   const tlsServerName = node.text('tls-server-name');
   const proxyUrl = node.text('proxy-url');
-  if (proxyUrl !== undefined && !/^http:$/.test(urlOf(node.field('proxy-url'), proxyUrl).protocol))
-    throw node.field('proxy-url').error('must begin with http://: other kinds of proxies are not supported');
+  if (proxyUrl !== undefined && !/^https?:$/.test(urlOf(node.field('proxy-url'), proxyUrl).protocol))
+    throw node
+      .field('proxy-url')
+      .error('must begin with http:// or https://: other kinds of proxies are not supported');
   const extension = node
     .field('extensions')
     .items()

@@ -39,6 +39,9 @@ export interface ServerSocket {
 
 const largestProxyHead = 16 * 1024;
 
+/** Brackets belong to the address in a URL, not to the host. */
+const bare = (hostname: string) => hostname.replace(/^\[(.*)\]$/, '$1');
+
 /** Resolves when the TLS handshake is done and the certificate is good; rejects within `timeoutMs`. */
 export async function openServerSocket(
   target: SocketTarget,
@@ -47,18 +50,18 @@ export async function openServerSocket(
 ): Promise<ServerSocket> {
   const { server, proxy } = target;
   const port = Number(server.port || (server.protocol === 'https:' ? 443 : 80));
-  // Brackets belong to the address in a URL, not to the host.
-  const host = server.hostname.replace(/^\[(.*)\]$/, '$1');
+  const host = bare(server.hostname);
   const opened: Socket[] = [];
   const late = Promise.withResolvers<never>();
   const cancel = clock.after(timeoutMs, () => {
-    late.reject(new ConnectTimeoutError(`no connection within ${timeoutMs / 1000} s`));
+    const through = proxy ? ` through proxy ${proxy.host}` : '';
+    late.reject(new ConnectTimeoutError(`no connection within ${timeoutMs / 1000} s${through}`));
   });
   try {
     const work = async (): Promise<ServerSocket> => {
       let socket: Socket | undefined;
       if (proxy) {
-        socket = await plain(proxy.hostname, Number(proxy.port || 80), opened);
+        socket = await toProxy(proxy, opened);
         await tunnel(socket, proxy, `${server.hostname}:${port}`);
       }
       if (server.protocol === 'http:') {
@@ -73,6 +76,22 @@ export async function openServerSocket(
     throw error;
   } finally {
     cancel();
+  }
+}
+
+/** Trusted for the way to it are the machine's own authorities, whatever the cluster's are. */
+async function toProxy(proxy: URL, opened: Socket[]): Promise<Socket> {
+  const host = bare(proxy.hostname);
+  try {
+    if (proxy.protocol === 'http:') return await plain(host, Number(proxy.port || 80), opened);
+    const port = Number(proxy.port || 443);
+    return await handshake(
+      connectTls({ host, port, ...(isIP(host) === 0 && { servername: host }), minVersion: 'TLSv1.2' }),
+      opened,
+    );
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new ProxyError(`proxy ${proxy.host} does not let us connect (${why})`, { cause });
   }
 }
 
@@ -104,27 +123,31 @@ function tls(
 ): Promise<TLSSocket> {
   const { tls: identity, tlsServerName, insecureSkipTlsVerify } = target;
   const name = tlsServerName ?? host;
+  const socket = connectTls({
+    // The host is what the certificate is checked against, also on a socket that leads there already.
+    host,
+    ...(through ? { socket: through } : { port }),
+    // An address is no name to ask for.
+    ...(isIP(name) === 0 && { servername: name }),
+    ...(identity.authority !== undefined && { ca: identity.authority }),
+    ...(identity.certificate !== undefined && { cert: identity.certificate, key: identity.key }),
+    ...(tlsServerName !== undefined && {
+      checkServerIdentity: (_host, certificate) => checkServerIdentity(tlsServerName, certificate),
+    }),
+    ALPNProtocols: ['h2', 'http/1.1'],
+    minVersion: 'TLSv1.2',
+    rejectUnauthorized: !insecureSkipTlsVerify,
+  });
+  socket.setNoDelay(true);
+  socket.setKeepAlive(true, 10_000);
+  return handshake(socket, opened);
+}
+
+function handshake(socket: TLSSocket, opened: Socket[]): Promise<TLSSocket> {
+  opened.push(socket);
   return new Promise((resolve, reject) => {
-    const socket = connectTls({
-      ...(through ? { socket: through } : { host, port }),
-      // An address is no name to ask for; the certificate is checked against `host` then.
-      ...(isIP(name) === 0 && { servername: name }),
-      ...(identity.authority !== undefined && { ca: identity.authority }),
-      ...(identity.certificate !== undefined && { cert: identity.certificate, key: identity.key }),
-      ...(tlsServerName !== undefined && {
-        checkServerIdentity: (_host, certificate) => checkServerIdentity(tlsServerName, certificate),
-      }),
-      ALPNProtocols: ['h2', 'http/1.1'],
-      minVersion: 'TLSv1.2',
-      rejectUnauthorized: !insecureSkipTlsVerify,
-    });
-    socket.setNoDelay(true);
-    socket.setKeepAlive(true, 10_000);
-    opened.push(socket);
     socket.once('error', reject);
-    socket.once('close', () =>
-      reject(new Error('the server closed the connection during the TLS handshake')),
-    );
+    socket.once('close', () => reject(new Error('the connection was closed during the TLS handshake')));
     socket.once('secureConnect', () => {
       socket.off('error', reject);
       socket.on('error', () => {});
