@@ -28,6 +28,7 @@ import type { MetricsRegistry } from '../telemetry/metrics-registry.ts';
 import { buildPodGarbage } from './garbage-builder.ts';
 import { buildImages } from './images-builder.ts';
 import { Lifetime } from './lifetime.ts';
+import { buildLocalStorage } from './local-storage-builder.ts';
 import { type MachineFacts, readMachineFacts } from './node-facts.ts';
 import { isOurs, type Owner, podFromRuntime } from './ownership.ts';
 import { type BuiltPodServices, buildPodServices } from './pod-services-builder.ts';
@@ -162,7 +163,9 @@ class NodeAgent {
       nodeName,
       events,
     });
+    const localStorage = buildLocalStorage(this.#options, { built, observer, workers, events });
     const background = Promise.all([
+      localStorage.run(signal),
       images.collector.run(signal),
       podGarbage.run(signal),
       observer.run(signal),

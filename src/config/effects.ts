@@ -117,6 +117,8 @@ export const EFFECTIVE_FIELDS: readonly string[] = [
   'memoryThrottlingFactor',
   'memoryReservationPolicy',
   'reservedSystemCPUs',
+  'localStorageCapacityIsolation',
+  'volumeStatsAggPeriod',
 ];
 
 /**
@@ -164,7 +166,6 @@ export const PENDING_FIELDS: readonly string[] = [
   'kubeAPIQPS',
   'kubeReservedCgroup',
   'kubeletCgroups',
-  'localStorageCapacityIsolation',
   'logging.flushFrequency',
   'logging.options.json.infoBufferSize',
   'logging.options.json.splitStream',
@@ -209,7 +210,6 @@ export const PENDING_FIELDS: readonly string[] = [
   'tracing.endpoint',
   'tracing.samplingRatePerMillion',
   'volumePluginDir',
-  'volumeStatsAggPeriod',
 ];
 
 /**

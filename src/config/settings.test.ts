@@ -33,6 +33,7 @@ test('defaults in numbers', () => {
       verification: { policy: 'NeverVerifyPreloadedImages', allowlist: [] },
       collection: { highPercent: 85, lowPercent: 80, minAgeMs: 120_000, maxAgeMs: 0 },
     },
+    localStorage: { isolation: true, statsPeriodMs: 60_000 },
     deadContainers: { perContainer: 1, total: -1, minAgeMs: 0 },
     cgroups: {
       driver: 'cgroupfs',

@@ -67,6 +67,13 @@ export interface NodeAgentSettings {
       readonly maxAgeMs: number;
     };
   };
+  /** What pods have on the node's disk. */
+  readonly localStorage: {
+    /** Limits of emptyDir volumes and of ephemeral-storage are kept. */
+    readonly isolation: boolean;
+    /** Longest age of the statistics of volumes; negative: none are made. */
+    readonly statsPeriodMs: number;
+  };
   /** How many dead containers are kept; negative: any number. */
   readonly deadContainers: {
     readonly perContainer: number;
@@ -159,6 +166,10 @@ export function resolveSettings(loaded: Loaded, cwd = process.cwd()): NodeAgentS
         : (configuration.maxParallelImagePulls ?? Infinity),
     },
     images: imageSettings(loaded, cwd),
+    localStorage: {
+      isolation: configuration.localStorageCapacityIsolation,
+      statsPeriodMs: parseDuration(configuration.volumeStatsAggPeriod),
+    },
     deadContainers: {
       perContainer: flags['maximum-dead-containers-per-container'],
       total: flags['maximum-dead-containers'],

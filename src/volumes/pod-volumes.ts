@@ -14,6 +14,7 @@ import { unmountAtOrBelow } from '../linux/mounts.ts';
 import { removeTree } from '../linux/remove-tree.ts';
 import { type ContainerMount, planContainerMounts } from './container-mounts.ts';
 import { emptyDirPlugin } from './empty-dir.ts';
+import type { MeasuredPod } from './local-storage.ts';
 import {
   podDirectory,
   podsDirectory,
@@ -65,6 +66,8 @@ export class PodVolumes {
   readonly #kinds: VolumeKinds;
   /** Volumes labelled for SELinux, by pod: the label of the first container counts. */
   readonly #labelled = new Map<string, Set<string>>();
+  /** Pods whose volumes are all set up, by uid. */
+  readonly #mounted = new Map<string, MeasuredPod>();
   readonly #refreshes = new Refreshes({
     limiter: new Limiter(refreshesAtOnce),
     refresh: (pod, signal) => this.#refresh(pod, signal),
@@ -102,7 +105,13 @@ export class PodVolumes {
       else failures.push({ volume: volumes[index]!.name, error: asError(outcome.reason) });
     });
     if (failures.length > 0) throw new PodVolumesError(failures);
+    this.#mounted.set(pod.metadata.uid, { pod, volumes: mounted });
     return mounted;
+  }
+
+  /** The pods whose volumes are all set up now. */
+  mounted(): Iterable<MeasuredPod> {
+    return this.#mounted.values();
   }
 
   /**
@@ -209,6 +218,7 @@ export class PodVolumes {
   async #tearDown(uid: string, signal: AbortSignal): Promise<void> {
     const directory = podDirectory(this.#root, uid);
     this.#labelled.delete(uid);
+    this.#mounted.delete(uid);
     // Everything is unmounted before anything is deleted: a volume may hold a mount of another one.
     await unmountAtOrBelow(directory, signal);
     for (const name of volumeDirectoryNames) await removeTree(join(directory, name), signal);
