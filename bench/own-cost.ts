@@ -39,10 +39,15 @@ interface Cost {
   /** Calls to the runtime for each pod. */
   readonly startCalls: number;
   readonly endCalls: number;
+  readonly restartCalls: number;
+  /** Seconds of a restart with all pods, from the start of the process to the status of the last pod. */
+  readonly restart: number;
+  /** Processor seconds of that restart. */
+  readonly restartCpu: number;
 }
 
 interface Work {
-  readonly agent: AgentProcess;
+  readonly startAgent: () => AgentProcess;
   readonly manifests: Manifests;
   readonly server: FakeRuntimeServer;
   readonly pods: number;
@@ -50,8 +55,9 @@ interface Work {
   readonly stop: AbortSignal;
 }
 
-/** One life: pods come, stay, go. */
-async function live({ agent, manifests, server, pods, idleSeconds, stop }: Work): Promise<Cost> {
+/** One life: pods come, stay, are adopted by a new agent, go. */
+async function live({ startAgent, manifests, server, pods, idleSeconds, stop }: Work): Promise<Cost> {
+  let agent = startAgent();
   const wait = { count: pods, limitMs, stop };
   const spent = async (work: () => Promise<unknown>) => {
     agent.log.read();
@@ -72,6 +78,13 @@ async function live({ agent, manifests, server, pods, idleSeconds, stop }: Work)
   await pause(idleSeconds * 1000, undefined, { signal: stop });
   const idle = ((agent.cpuSeconds() - before) / idleSeconds) * 100;
   const memoryWithPods = agent.residentMib();
+  await agent.end('SIGKILL');
+  const callsBefore = server.runtime.calls.length;
+  agent = startAgent();
+  const restart = await agent.podsRunning(pods);
+  const restartCpu = agent.cpuSeconds();
+  await pause(trailMs, undefined, { signal: stop });
+  const restartCalls = (server.runtime.calls.length - callsBefore) / pods;
   const end = await spent(async () => {
     manifests.removeAll();
     await agent.log.times(isGone, wait);
@@ -84,6 +97,9 @@ async function live({ agent, manifests, server, pods, idleSeconds, stop }: Work)
     memoryWithPods,
     startCalls: start.calls,
     endCalls: end.calls,
+    restartCalls,
+    restart,
+    restartCpu,
   };
 }
 
@@ -100,15 +116,19 @@ async function measure(
     const manifests = new Manifests(directory, image);
     const ports = await freePorts();
     const endpoint = `unix://${server.socket}`;
-    agent = new AgentProcess({
-      program,
-      flags: agentFlags({ directory, cgroup, endpoint, ports, manifests: manifests.directory }),
-      logFile: join(directory, 'agent.log'),
-      healthPort: ports.health,
-      podsPort: ports.pods,
-      stop,
-    });
-    return await live({ agent, manifests, server, pods, idleSeconds, stop });
+    const flags = agentFlags({ directory, cgroup, endpoint, ports, manifests: manifests.directory });
+    const startAgent = (): AgentProcess => {
+      agent = new AgentProcess({
+        program,
+        flags,
+        logFile: join(directory, 'agent.log'),
+        healthPort: ports.health,
+        podsPort: ports.pods,
+        stop,
+      });
+      return agent;
+    };
+    return await live({ startAgent, manifests, server, pods, idleSeconds, stop });
   } finally {
     await agent?.end();
     await server.close();
@@ -146,8 +166,15 @@ async function main(): Promise<void> {
     if (Number(values.idle) > 0) console.log(`  CPU when idle ${middle('idle').toFixed(2)} % of one core`);
     const memory = [middle('memoryBefore'), middle('memoryWithPods')].map((mib) => mib.toFixed(0));
     console.log(`  memory (RSS) before ${memory[0]} MiB, with pods ${memory[1]} MiB`);
-    const calls = [middle('startCalls'), middle('endCalls')].map((count) => count.toFixed(2));
-    console.log(`  calls to the runtime for each pod: ${calls[0]} to start, ${calls[1]} to remove`);
+    console.log(
+      `  restart: all adopted after ${middle('restart').toFixed(3)} s, CPU ${middle('restartCpu').toFixed(2)} s`,
+    );
+    const calls = [middle('startCalls'), middle('restartCalls'), middle('endCalls')].map((count) =>
+      count.toFixed(2),
+    );
+    console.log(
+      `  calls to the runtime for each pod: ${calls[0]} to start, ${calls[1]} to adopt, ${calls[2]} to remove`,
+    );
   }
 }
 

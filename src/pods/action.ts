@@ -17,6 +17,8 @@ export type Action =
       readonly attempt: number;
       readonly reason: string;
     }
+  /** The pod would get its sandbox now, and there is no network: tell so, and look again later. */
+  | { readonly kind: 'await-network'; readonly problem: string; readonly reason: string }
   | { readonly kind: 'create-sandbox'; readonly attempt: number; readonly reason: string }
   | { readonly kind: 'stop-sandbox'; readonly sandboxId: string; readonly reason: string }
   | { readonly kind: 'remove-sandbox'; readonly sandboxId: string; readonly reason: string }
@@ -88,6 +90,7 @@ export function actionKey(action: Action): string {
       return 'object';
     case 'ensure-image':
       return imageKey(action.container);
+    case 'await-network':
     case 'create-sandbox':
       return 'sandbox';
     case 'stop-sandbox':

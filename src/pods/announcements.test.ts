@@ -67,18 +67,6 @@ describe('what is told of a pod', () => {
     }
   });
 
-  it('is that the network is missing, when the pod first asks for it', () => {
-    const model = new PodModel();
-    model.networkNotReady = 'cni plugin not initialized';
-    const told = new Told(model);
-    assert.deepEqual(told.settle(), [
-      'Warning NetworkNotReady network is not ready: cni plugin not initialized',
-    ]);
-    const host = new PodModel(testPod({ hostNetwork: true }));
-    host.networkNotReady = 'cni plugin not initialized';
-    assert.deepEqual(new Told(host).settle(), []);
-  });
-
   it('is once that its time is up, even when the record cannot be written at first', () => {
     const model = new PodModel(testPod({ activeDeadlineSeconds: 1 }));
     const told = new Told(model);

@@ -15,6 +15,7 @@ export interface Announcement {
   readonly message: string;
 }
 
+/** What the report says that the one before it did not: back-offs that begin, a deadline that has passed. */
 export function announcements({ pod, view, plan, previousPlan }: PodReport): Announcement[] {
   const { name, namespace, uid } = pod.metadata;
   const told: Announcement[] = [];
@@ -26,15 +27,6 @@ export function announcements({ pod, view, plan, previousPlan }: PodReport): Ann
       type: 'Warning',
       reason: 'BackOff',
       message: `Back-off restarting failed container ${container} in pod ${name}_${namespace}(${uid})`,
-    });
-  }
-  const { networkNotReady } = view.node;
-  if (networkNotReady !== undefined && waitsForNetwork(view) && previousPlan === undefined) {
-    told.push({
-      object: podEventObject(pod),
-      type: 'Warning',
-      reason: 'NetworkNotReady',
-      message: `network is not ready: ${networkNotReady}`,
     });
   }
   const { terminal } = view.memory;
@@ -51,8 +43,4 @@ export function announcements({ pod, view, plan, previousPlan }: PodReport): Ann
     });
   }
   return told;
-}
-
-function waitsForNetwork({ pod, intent, observed }: PodReport['view']): boolean {
-  return intent.kind === 'run' && pod.spec.hostNetwork !== true && observed.sandboxes.length === 0;
 }

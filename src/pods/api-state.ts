@@ -10,9 +10,16 @@ import type { TerminalVerdict } from './pod-view.ts';
 /** The end the API server has on record; a pod with one is never run again. */
 export function recordedEnd(pod: Pod): TerminalVerdict | undefined {
   if (isStaticPod(pod)) return undefined;
-  const { phase, reason, message } = pod.status ?? {};
+  const { phase, reason, message, containerStatuses, initContainerStatuses } = pod.status ?? {};
   if (phase !== 'Succeeded' && phase !== 'Failed') return undefined;
-  return { phase, ...(reason && { reason }), ...(message && { message }) };
+  // An end without a word about any container is that of a pod no node has let in.
+  const refused = !containerStatuses?.length && !initContainerStatuses?.length;
+  return {
+    phase,
+    ...(reason && { reason }),
+    ...(message && { message }),
+    ...(refused && { refused }),
+  };
 }
 
 /** `status.startTime` as the API server has it, epoch milliseconds. */

@@ -27,7 +27,7 @@ export interface EndTerms {
 export function decideEnd(view: PodView, terms: EndTerms): Plan {
   const { observed, memory, pod } = view;
   const draft = new PlanDraft(view);
-  if (terms.keepRemains && !memory.recorded) {
+  if (terms.keepRemains && !memory.recorded && !memory.terminal?.refused) {
     draft.add({ kind: 'write-record', reason: 'the outcome of the pod is to be remembered' });
   }
 

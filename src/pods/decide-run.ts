@@ -82,7 +82,15 @@ function planSandbox(draft: PlanDraft, view: PodView, prepared: boolean): void {
   }
   if (unstopped.length > 0 || !prepared) return;
 
-  if (node.networkNotReady !== undefined && pod.spec.hostNetwork !== true) return;
+  if (node.networkNotReady !== undefined && pod.spec.hostNetwork !== true) {
+    // A failure of its own kind: when the network is there, nothing of it holds the sandbox back.
+    draft.add({
+      kind: 'await-network',
+      problem: node.networkNotReady,
+      reason: 'the runtime has no network for the pod yet',
+    });
+    return;
+  }
   const newest = newestSandbox(observed);
   // A sandbox that keeps breaking right after it was made must not make a hot loop of the pod.
   const delayMs = newest ? sandboxDelay(newest.attempt) : 0;

@@ -68,7 +68,17 @@ describe('a pod on its way up', () => {
     const model = new PodModel();
     model.networkNotReady = 'cni plugin not initialized';
     model.settle();
-    assert.equal(kinds(model).includes('create-sandbox'), false);
+    const attempts = () => kinds(model).filter((kind) => kind === 'await-network').length;
+    assert.deepEqual([kinds(model).includes('create-sandbox'), attempts()], [false, 1]);
+    for (const expected of [2, 3]) {
+      model.now = model.plan().wakeAt!;
+      model.settle();
+      assert.equal(attempts(), expected);
+    }
+    model.networkNotReady = undefined;
+    model.settle();
+    assert.deepEqual(started(model), ['web'], 'nothing is waited for once the network is there');
+    assert.deepEqual(model.memory.failures, {});
     const host = new PodModel(testPod({ hostNetwork: true }));
     host.networkNotReady = 'cni plugin not initialized';
     host.settle();

@@ -36,6 +36,11 @@ export interface TerminalVerdict {
   readonly message?: string;
   /** Whole seconds the containers get between TERM and KILL; absent for what the pod's spec says. */
   readonly graceSeconds?: number;
+  /**
+   * The node has not let the pod in. Nothing of it has run, and nothing is written down: a restarted agent
+   * asks anew, since the reason may be gone.
+   */
+  readonly refused?: true;
 }
 
 /** An attempt that went wrong and when the next one may be made. */

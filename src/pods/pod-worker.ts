@@ -27,7 +27,7 @@ import {
   type PodView,
   type TerminalVerdict,
 } from './pod-view.ts';
-import { forgetUnwanted, type Outcome, remember } from './remember.ts';
+import { forgetGone, forgetUnwanted, type Outcome, remember } from './remember.ts';
 import { podStatus } from './status/pod-status.ts';
 
 /** What a worker needs of the world. */
@@ -240,6 +240,7 @@ export class PodWorker {
       if (this.#ended) return;
       observed = this.#ports.observe(this.#pod.metadata.uid);
     }
+    this.#memory = forgetGone(this.#memory, observed);
     // A hook before the stop of a container that has ended meanwhile has nothing to wait for.
     const live = new Set(observed.containers.filter(isLive).map(({ id }) => id));
     this.#abort((action) => action.kind === 'run-pre-stop' && !live.has(action.containerId));
@@ -413,6 +414,7 @@ function buildsUp(action: Action): boolean {
     case 'prepare-pod':
     case 'set-up-volumes':
     case 'ensure-image':
+    case 'await-network':
     case 'create-sandbox':
     case 'create-container':
     case 'start-container':

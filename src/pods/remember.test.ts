@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { Action } from './action.ts';
 import { failureKey } from './plan.ts';
 import { emptyMemory, type PodMemory } from './pod-view.ts';
-import { forgetUnwanted, type Outcome, remember } from './remember.ts';
+import { forgetGone, forgetUnwanted, type Outcome, remember } from './remember.ts';
 
 const now = 1_000_000;
 const ok: Outcome = { ok: true };
@@ -107,5 +107,50 @@ describe('what is learned of a failure', () => {
     ]);
     const all = new Set(Object.keys(memory.failures));
     assert.equal(forgetUnwanted(memory, all), memory);
+  });
+});
+
+describe('what is remembered of containers and sandboxes', () => {
+  const seen = {
+    uid: 'u',
+    name: 'p',
+    namespace: 'n',
+    sandboxes: [{ id: 's', state: 'Ready', attempt: 0, createdAt: 1, ips: [], hostNetwork: false }],
+    containers: [
+      {
+        id: 'c',
+        name: 'web',
+        sandboxId: 's',
+        attempt: 0,
+        state: 'Running',
+        createdAt: 1,
+        image: '',
+        imageId: '',
+        hash: '',
+        annotations: {},
+      },
+    ],
+  } as const;
+  const kept = {
+    hooksDone: { c: true },
+    endedByProbe: { c: true },
+    preStopBegan: { c: 5 },
+    stoppedSandboxes: { s: true },
+  } as const;
+
+  it('goes with them', () => {
+    const memory: PodMemory = {
+      ...emptyMemory,
+      hooksDone: { ...kept.hooksDone, old: true },
+      endedByProbe: { ...kept.endedByProbe, old: true },
+      preStopBegan: { ...kept.preStopBegan, old: 4 },
+      stoppedSandboxes: { ...kept.stoppedSandboxes, gone: true },
+    };
+    assert.deepEqual(forgetGone(memory, seen), { ...emptyMemory, ...kept });
+  });
+
+  it('stays the same object while nothing has gone', () => {
+    const memory: PodMemory = { ...emptyMemory, ...kept };
+    assert.equal(forgetGone(memory, seen), memory);
   });
 });

@@ -2,6 +2,7 @@
  * What the agent learns from carrying out an action. Pure: memory in, memory out. What the runtime shows
  * is not remembered here; it is observed.
  */
+import type { ObservedPod } from '../runtime/observed-pod.ts';
 import type { Action } from './action.ts';
 import { failureKey } from './plan.ts';
 import type { Failure, PodMemory } from './pod-view.ts';
@@ -40,6 +41,24 @@ export function remember(memory: PodMemory, action: Action, outcome: Outcome, no
   }
   const learned = learn(memory, action, outcome.learned ?? {});
   return { ...learned, ...effect(learned, action), failures: without(memory.failures, key) };
+}
+
+/** Lets go of what is remembered of containers and sandboxes the runtime has no more; ids never come back. */
+export function forgetGone(memory: PodMemory, { containers, sandboxes }: ObservedPod): PodMemory {
+  const live = new Set([...containers, ...sandboxes].map(({ id }) => id));
+  const isGone = (id: string) => !live.has(id);
+  const { hooksDone, endedByProbe, preStopBegan, stoppedSandboxes } = memory;
+  const remembered = [hooksDone, endedByProbe, preStopBegan, stoppedSandboxes];
+  if (!remembered.some((record) => Object.keys(record).some(isGone))) return memory;
+  const kept = <T>(record: Readonly<Record<string, T>>) =>
+    Object.fromEntries(Object.entries(record).filter(([id]) => live.has(id)));
+  return {
+    ...memory,
+    hooksDone: kept(hooksDone),
+    endedByProbe: kept(endedByProbe),
+    preStopBegan: kept(preStopBegan),
+    stoppedSandboxes: kept(stoppedSandboxes),
+  };
 }
 
 /** Lets go of failures of what nobody wants any more, so that a later need starts afresh. */
@@ -111,6 +130,7 @@ function effect(memory: PodMemory, action: Action): Partial<PodMemory> {
         preStopBegan: without(memory.preStopBegan, action.containerId),
       };
     case 'ensure-image':
+    case 'await-network':
     case 'create-sandbox':
       return {};
   }

@@ -65,6 +65,26 @@ describe('a pod that is wanted', () => {
     await loop.stop();
   });
 
+  it('has started even when nobody can look at it right away', async () => {
+    const error = { code: RuntimeErrorCode.Unavailable, text: 'connection refused' };
+    for (const call of ['PodSandboxStatus', 'ContainerStatus'] as const) {
+      world.runtime.fail(call, { error, times: 2 });
+    }
+    const pod = filePod('pod');
+    const loop = await startLoop({ world, pods: [pod] });
+    await loop.pass(8000);
+    await loop.untilRunning(pod);
+    for (const call of ['RunPodSandbox', 'CreateContainer', 'StartContainer'] as const) {
+      assert.equal(world.runtime.requestsOf(call).length, 1, call);
+    }
+    assert.deepEqual(
+      loop.events.filter((event) => event.startsWith('Failed')),
+      [],
+    );
+    await loop.stop();
+    assertNoTimers(world);
+  });
+
   it('is stopped while it still starts, and leaves nothing', async () => {
     world.runtime.fail('RunPodSandbox', { hang: true, times: 1 });
     const pod = filePod('pod');

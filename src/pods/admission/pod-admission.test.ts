@@ -130,7 +130,14 @@ suite('admission of pods to their workers', () => {
     assert.deepEqual(node.events, [`second Warning NodePorts: ${taken}`]);
     assert.deepEqual(node.counted, ['kubelet_admission_rejections_total NodePorts']);
     const made = node.done.filter((action) => action.startsWith('second'));
-    assert.deepEqual(made.sort(), ['second tear-down', 'second write-record']);
+    assert.deepEqual(made, ['second tear-down']);
+    assert.deepEqual(Object.keys(node.status('second') ?? {}).sort(), [
+      'message',
+      'phase',
+      'qosClass',
+      'reason',
+      'startTime',
+    ]);
     node.workers.close();
   });
 
@@ -177,14 +184,25 @@ suite('admission of pods to their workers', () => {
     node.workers.close();
   });
 
-  test('a refused pod stays refused after a restart', async () => {
-    const refused = listening('refused');
-    const verdict: TerminalVerdict = { phase: 'Failed', reason: 'NodePorts', message: 'Pod was rejected: x' };
-    const node = startNode({ records: [recordOf(refused, verdict)] });
-    await node.want(refused, listening('other'));
-    assert.equal(node.phase('refused'), 'Failed');
+  test('a pod that has come to its end stays so after a restart, and holds nothing', async () => {
+    const over = listening('over');
+    const verdict: TerminalVerdict = { phase: 'Failed', reason: 'DeadlineExceeded', message: 'x' };
+    const node = startNode({ records: [recordOf(over, verdict)] });
+    await node.want(over, listening('other'));
+    assert.equal(node.phase('over'), 'Failed');
     assert.equal(node.phase('other'), 'Pending');
     assert.deepEqual(node.asked, ['other']);
+    node.workers.close();
+  });
+
+  test('a static pod that was refused is let in when its manifest no longer clashes', async () => {
+    const node = startNode();
+    const refused = listening('refused', { 'kubernetes.io/config.source': 'file' });
+    await node.want(listening('first'), refused);
+    assert.equal(node.phase('refused'), 'Failed');
+    const changed = { ...refused, spec: testPod().spec };
+    await node.want(listening('first'), changed);
+    assert.equal(node.phase('refused'), 'Pending');
     node.workers.close();
   });
 });

@@ -29,8 +29,8 @@ export class PodAdmission {
   }
 
   /**
-   * The end of a pod that may not run beside `others`; `undefined` for one that may. Asked once in a pod's
-   * life: the answer is a part of its record.
+   * The end of a pod that may not run beside `others`; `undefined` for one that may. Asked once for each pod
+   * in the life of an agent, and by the next agent again for those that were refused.
    */
   refuse(pod: Pod, others: readonly Pod[]): TerminalVerdict | undefined {
     const { node, events, logger } = this.#options;
@@ -40,6 +40,6 @@ export class PodAdmission {
     logger.warn('Pod is rejected', { pod: podKey(pod), podUID: pod.metadata.uid, reason, message });
     events.event(podEventObject(pod), 'Warning', reason, message);
     this.#rejections.inc({ reason });
-    return { phase: 'Failed', reason, message: `Pod was rejected: ${message}` };
+    return { phase: 'Failed', reason, message: `Pod was rejected: ${message}`, refused: true };
   }
 }

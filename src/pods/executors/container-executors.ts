@@ -1,7 +1,7 @@
 /** Executors for containers: making, starting, stopping and removing one instance. */
 import { containerHash } from '../../kubernetes/hash.ts';
 import { type ContainerPlace, findContainer } from '../../kubernetes/init-containers.ts';
-import type { ObservedPod } from '../../runtime/observed-pod.ts';
+import type { ObservedContainer, ObservedPod } from '../../runtime/observed-pod.ts';
 import { isNotFound } from '../../runtime/runtime-call-error.ts';
 import { ContainerConfigError } from '../../runtime/translation/container-config-error.ts';
 import { podEventObject } from '../../telemetry/events.ts';
@@ -12,6 +12,7 @@ import type { Executor } from './executors.ts';
 import { failed } from './failure.ts';
 import { callPriority, type PodServices } from './pod-services.ts';
 import { runPostStart } from './run-post-start.ts';
+import { seeEffect } from './see-effect.ts';
 
 export const createContainer: Executor<'create-container'> = async (action, context, services) => {
   const { pod, observed, signal } = context;
@@ -83,17 +84,33 @@ export const startContainer: Executor<'start-container'> = async (action, contex
       .catch(async (error: unknown) => {
         // The answer may have been lost while the work was done; the runtime knows.
         await observer.refreshContainer(action.containerId).catch(() => {});
-        const now = observer.pod(pod.metadata.uid).containers.find(({ id }) => id === action.containerId);
-        if (now?.state !== 'Running') throw error;
+        if (stateOf(action.containerId, context, services) !== 'Running') throw error;
       });
     services.events.event(podEventObject(pod, place.fieldPath), 'Normal', 'Started', 'Container started');
-    await observer.refreshContainer(action.containerId, { signal });
-    if (!place.container.lifecycle?.postStart) return { ok: true };
-    return await runPostStart({ place, containerId: action.containerId, context, services });
   } catch (error) {
     return await failedStart(services, context, place, { reason: 'RunContainerError', error });
   }
+  const { containerId } = action;
+  await seeEffect(
+    {
+      refresh: (until) => observer.refreshContainer(containerId, { signal: until }),
+      isKnown: () => stateOf(containerId, context, services) !== 'Created',
+    },
+    services,
+    signal,
+  );
+  if (!place.container.lifecycle?.postStart) return { ok: true };
+  return await runPostStart({ place, containerId, context, services });
 };
+
+/** What is known of the instance now; `undefined` when the runtime has it no more. */
+function stateOf(
+  containerId: string,
+  { pod }: ActionContext,
+  { observer }: PodServices,
+): ObservedContainer['state'] | undefined {
+  return observer.pod(pod.metadata.uid).containers.find(({ id }) => id === containerId)?.state;
+}
 
 export const stopContainer: Executor<'stop-container'> = async (action, context, services) => {
   const { pod, signal } = context;
@@ -106,8 +123,6 @@ export const stopContainer: Executor<'stop-container'> = async (action, context,
   try {
     // Mostly waiting for the process, not work for the runtime: no place in the limit is taken.
     await runtime.stopContainer({ containerId, timeout: BigInt(graceSeconds) }, { signal });
-    await observer.refreshContainer(containerId, { signal });
-    return { ok: true };
   } catch (error) {
     if (isNotFound(error)) {
       observer.removedContainer(containerId);
@@ -118,6 +133,15 @@ export const stopContainer: Executor<'stop-container'> = async (action, context,
     if (!signal.aborted) services.events.event(podEventObject(pod), 'Warning', 'FailedKillPod', message);
     return failed('FailedKillPod', error);
   }
+  await seeEffect(
+    {
+      refresh: (until) => observer.refreshContainer(containerId, { signal: until }),
+      isKnown: () => [undefined, 'Exited'].includes(stateOf(containerId, context, services)),
+    },
+    services,
+    signal,
+  );
+  return { ok: true };
 };
 
 export const removeContainer: Executor<'remove-container'> = async (action, context, services) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Limiter } from '../../concurrency/limiter.ts';
-import { VirtualClock } from '../../concurrency/virtual-clock.ts';
+import { settle, VirtualClock } from '../../concurrency/virtual-clock.ts';
 import { ContainerConfig, ExecSyncResponse, PodSandboxConfig } from '../../runtime/generated/cri.ts';
 import type { ObservedContainer, ObservedPod } from '../../runtime/observed-pod.ts';
 import { RuntimeCallError, RuntimeErrorCode } from '../../runtime/runtime-call-error.ts';
@@ -43,6 +43,7 @@ function failure(code: RuntimeErrorCode, detail = 'it broke'): RuntimeCallError 
 function scene(broken: Readonly<Record<string, Error>> = {}, shown: ObservedPod = observed) {
   const done: string[] = [];
   const events: string[] = [];
+  const clock = new VirtualClock();
   const act =
     <T>(name: string, answer: T) =>
     async (...args: unknown[]) => {
@@ -91,14 +92,14 @@ function scene(broken: Readonly<Record<string, Error>> = {}, shown: ObservedPod 
       event: ({ fieldPath }, type, why, message) =>
         void events.push([type, why, message, fieldPath].filter(Boolean).join(' | ')),
     },
-    clock: new VirtualClock(),
+    clock,
     logger: silentLogger,
   };
   const run = (
     action: Action,
     { memory = emptyMemory, signal = new AbortController().signal, pod = testPod() } = {},
   ) => executeWith(services)(action, { pod, memory, observed, status: undefined, signal });
-  return { done, events, run };
+  return { done, events, clock, run };
 }
 
 const create: Action = {
@@ -166,7 +167,7 @@ describe('executors that succeed', () => {
   }
 
   it('cover every kind of action', () => {
-    const kinds = new Set([...table.map(([action]) => action.kind), 'run-pre-stop']);
+    const kinds = new Set([...table.map(([action]) => action.kind), 'run-pre-stop', 'await-network']);
     assert.deepEqual(Object.keys(executors).sort(), [...kinds].sort());
   });
 
@@ -289,6 +290,65 @@ describe('executors that fail', () => {
   it('do not let a log that cannot be linked keep a container from starting', async () => {
     const it_ = scene({ linkLog: disk });
     assert.deepEqual(await it_.run(start), { ok: true });
+  });
+});
+
+describe('looking at what was done', () => {
+  const broken = failure(RuntimeErrorCode.Unavailable, 'connection refused');
+  const table: readonly [action: Action, call: string, look: 'refreshContainer' | 'refreshSandbox'][] = [
+    [start, 'StartContainer', 'refreshContainer'],
+    [stop, 'StopContainer', 'refreshContainer'],
+    [{ ...sandbox, attempt: 0 }, 'RunPodSandbox', 'refreshSandbox'],
+    [stopSandbox, 'StopPodSandbox', 'refreshSandbox'],
+  ];
+  const nothing = { ...observed, sandboxes: [] };
+  const running = { ...observed, containers: [{ ...container, state: 'Running' as const }] };
+  for (const [action, call, look] of table) {
+    it(`is done again when it fails, and ${action.kind} has succeeded all the same`, async () => {
+      const troubles: Record<string, Error> = { [look]: broken };
+      const it_ = scene(
+        troubles,
+        action.kind === 'create-sandbox' ? nothing : action === stop ? running : observed,
+      );
+      const outcome = it_.run(action);
+      await settle();
+      await it_.clock.advance(1000);
+      await settle();
+      const looks = () => it_.done.filter((done) => done.startsWith(look)).length;
+      assert.equal(looks(), 2);
+      delete troubles[look];
+      await it_.clock.advance(2000);
+      assert.deepEqual(await outcome, { ok: true });
+      assert.equal(looks(), 3);
+      assert.equal(it_.done.filter((done) => done === call).length, 1);
+      assert.deepEqual(
+        it_.events.filter((event) => event.startsWith('Warning')),
+        [],
+      );
+      assert.equal(it_.clock.nextTimer(), undefined);
+    });
+  }
+
+  it('ends when an event has told meanwhile, or nobody needs it any more', async () => {
+    const told = scene({ refreshContainer: broken }, running);
+    assert.deepEqual(await told.run(start), { ok: true });
+    const cut = scene({ refreshContainer: broken });
+    const abort = new AbortController();
+    const outcome = cut.run(start, { signal: abort.signal });
+    await settle();
+    abort.abort(new Error('the pod is to end'));
+    assert.deepEqual(await outcome, { ok: true });
+    assert.equal(cut.clock.nextTimer(), undefined);
+  });
+});
+
+describe('waiting for the network', () => {
+  it('is told at every attempt', async () => {
+    const it_ = scene();
+    const outcome = await it_.run({ kind: 'await-network', problem: 'no CNI', reason });
+    const message = 'network is not ready: no CNI';
+    assert.deepEqual(outcome, { ok: false, reason: 'NetworkNotReady', message });
+    assert.deepEqual(it_.events, [`Warning | NetworkNotReady | ${message}`]);
   });
 });
 

@@ -10,7 +10,7 @@ import { ensureImage } from './ensure-image.ts';
 import { erase, preparePod, releaseObject, setUpVolumes, tearDown, writeRecord } from './pod-executors.ts';
 import type { PodServices } from './pod-services.ts';
 import { runPreStop } from './run-pre-stop.ts';
-import { createSandbox, removeSandbox, stopSandbox } from './sandbox-executors.ts';
+import { awaitNetwork, createSandbox, removeSandbox, stopSandbox } from './sandbox-executors.ts';
 
 export type Executor<Kind extends ActionKind> = (
   action: ActionOf<Kind>,
@@ -23,6 +23,7 @@ export const executors: { readonly [Kind in ActionKind]: Executor<Kind> } = {
   'prepare-pod': preparePod,
   'set-up-volumes': setUpVolumes,
   'ensure-image': ensureImage,
+  'await-network': awaitNetwork,
   'create-sandbox': createSandbox,
   'stop-sandbox': stopSandbox,
   'remove-sandbox': removeSandbox,

@@ -1,10 +1,26 @@
 /** Executors for sandboxes: the network and the namespaces a pod's containers share. */
+
+import type { ObservedSandbox } from '../../runtime/observed-pod.ts';
 import { isNotFound } from '../../runtime/runtime-call-error.ts';
 import { podEventObject } from '../../telemetry/events.ts';
 import { newestSandbox } from '../instances.ts';
+import type { ActionContext } from '../pod-worker.ts';
 import type { Executor } from './executors.ts';
 import { failed } from './failure.ts';
-import { callPriority } from './pod-services.ts';
+import { callPriority, type PodServices } from './pod-services.ts';
+import { seeEffect } from './see-effect.ts';
+
+/**
+ * Tells that the pod waits for its network, at each attempt as Kubernetes does.
+ *
+ * Differs from the kubelet in when that is: not every second but after growing delays, since a network that
+ * gets ready is noticed without them.
+ */
+export const awaitNetwork: Executor<'await-network'> = async ({ problem }, { pod }, { events }) => {
+  const message = `network is not ready: ${problem}`;
+  events.event(podEventObject(pod), 'Warning', 'NetworkNotReady', message);
+  return failed('NetworkNotReady', message);
+};
 
 export const createSandbox: Executor<'create-sandbox'> = async (action, context, services) => {
   const { pod, observed, signal } = context;
@@ -13,15 +29,14 @@ export const createSandbox: Executor<'create-sandbox'> = async (action, context,
     const message = 'Pod sandbox changed, it will be killed and re-created.';
     events.event(podEventObject(pod), 'Normal', 'SandboxChanged', message);
   }
+  let podSandboxId: string;
   try {
     const config = await configs.sandbox(pod, action.attempt);
     const request = { config, runtimeHandler: configs.runtimeHandler(pod) };
-    const { podSandboxId } = await calls.run(() => runtime.runPodSandbox(request, { signal }), {
+    ({ podSandboxId } = await calls.run(() => runtime.runPodSandbox(request, { signal }), {
       priority: callPriority.sandbox,
       signal,
-    });
-    await observer.refreshSandbox(podSandboxId, signal);
-    return { ok: true };
+    }));
   } catch (error) {
     // The answer may have been lost while the work was done; the runtime knows.
     await observer.refreshPod(pod.metadata.uid).catch(() => {});
@@ -31,7 +46,25 @@ export const createSandbox: Executor<'create-sandbox'> = async (action, context,
     }
     return failed('FailedCreatePodSandBox', error);
   }
+  await seeEffect(
+    {
+      refresh: (until) => observer.refreshSandbox(podSandboxId, until),
+      isKnown: () => sandboxState(podSandboxId, context, services) !== undefined,
+    },
+    services,
+    signal,
+  );
+  return { ok: true };
 };
+
+/** What is known of the sandbox now; `undefined` when the runtime does not show it. */
+function sandboxState(
+  sandboxId: string,
+  { pod }: Pick<ActionContext, 'pod'>,
+  { observer }: PodServices,
+): ObservedSandbox['state'] | undefined {
+  return observer.pod(pod.metadata.uid).sandboxes.find(({ id }) => id === sandboxId)?.state;
+}
 
 export const stopSandbox: Executor<'stop-sandbox'> = async ({ sandboxId }, { pod, signal }, services) => {
   const { runtime, observer, calls, events } = services;
@@ -40,8 +73,6 @@ export const stopSandbox: Executor<'stop-sandbox'> = async ({ sandboxId }, { pod
       priority: callPriority.stop,
       signal,
     });
-    await observer.refreshSandbox(sandboxId, signal);
-    return { ok: true };
   } catch (error) {
     if (isNotFound(error)) {
       observer.removedSandbox(sandboxId);
@@ -51,6 +82,15 @@ export const stopSandbox: Executor<'stop-sandbox'> = async ({ sandboxId }, { pod
     if (!signal.aborted) events.event(podEventObject(pod), 'Warning', 'FailedKillPod', message);
     return failed('FailedKillPod', error);
   }
+  await seeEffect(
+    {
+      refresh: (until) => observer.refreshSandbox(sandboxId, until),
+      isKnown: () => sandboxState(sandboxId, { pod }, services) !== 'Ready',
+    },
+    services,
+    signal,
+  );
+  return { ok: true };
 };
 
 export const removeSandbox: Executor<'remove-sandbox'> = async ({ sandboxId }, { signal }, services) => {

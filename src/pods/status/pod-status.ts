@@ -8,7 +8,7 @@ import { podQosClass } from '../../kubernetes/qos.ts';
 import type { ContainerStatus, PodStatus } from '../../kubernetes/types.ts';
 import { newestSandbox } from '../instances.ts';
 import type { Plan } from '../plan.ts';
-import type { PodView } from '../pod-view.ts';
+import type { PodView, TerminalVerdict } from '../pod-view.ts';
 import { containerStatus, timestamp } from './container-status.ts';
 import { lastWords } from './last-words.ts';
 import { podConditions } from './pod-conditions.ts';
@@ -23,7 +23,13 @@ export interface PodStatusInput {
   readonly hostIps: readonly string[];
 }
 
+/**
+ * The whole `status` of a pod (core/v1 PodStatus), as `/pods` and the API server show it. `previous` is the
+ * status to build on: times of conditions that stand, addresses and ends the runtime has forgotten.
+ */
 export function podStatus({ view, plan, previous, runtimeName, hostIps }: PodStatusInput): PodStatus {
+  const { terminal: verdict } = view.memory;
+  if (verdict?.refused) return refusedStatus(view, verdict, previous);
   const containers = [...podContainers(view.pod.spec)];
   const before = new Map(allStatuses(previous).map((status) => [status.name, status]));
   const statuses: Record<string, ContainerStatus> = {};
@@ -63,6 +69,24 @@ export function podStatus({ view, plan, previous, runtimeName, hostIps }: PodSta
     containerStatuses: ofRole('regular').sort((a, b) => (a.name < b.name ? -1 : 1)),
     ...(ephemerals.length > 0 ? { ephemeralContainerStatuses: ephemerals } : {}),
     qosClass: podQosClass(view.pod.spec),
+  };
+}
+
+/** Of a pod that was not let in there is nothing to tell but why. */
+function refusedStatus(
+  { pod, memory }: PodView,
+  { phase, reason, message }: TerminalVerdict,
+  previous: PodStatus | undefined,
+): PodStatus {
+  const { generation } = pod.metadata;
+  return {
+    ...(generation === undefined ? {} : { observedGeneration: generation }),
+    phase,
+    ...(previous?.conditions && { conditions: previous.conditions }),
+    ...(reason ? { reason } : {}),
+    ...(message ? { message } : {}),
+    ...(memory.startTime === undefined ? {} : { startTime: timestamp(memory.startTime) }),
+    qosClass: podQosClass(pod.spec),
   };
 }
 
