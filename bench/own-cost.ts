@@ -11,6 +11,7 @@ import { basename, join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { createOwnCgroup, removeOwnCgroup } from '../scripts/machine/own-cgroup.ts';
+import { unmountBelow } from '../scripts/machine/teardown.ts';
 import { systemClock } from '../src/concurrency/clock.ts';
 import {
   type FakeRuntimeServer,
@@ -133,6 +134,7 @@ async function measure(
     await agent?.end();
     await server.close();
     await removeOwnCgroup(cgroup);
+    await unmountBelow(directory);
     rmSync(directory, { recursive: true, force: true });
   }
 }

@@ -10,6 +10,7 @@ import type { NodeAgentSettings } from '../config/settings.ts';
 import { podKey } from '../kubernetes/pod-identity.ts';
 import type { Pod } from '../kubernetes/types.ts';
 import { CgroupHierarchy } from '../linux/cgroupfs.ts';
+import { makeSharedMount } from '../linux/mounts.ts';
 import { announcements } from '../pods/announcements.ts';
 import { executeWith, type StepHook } from '../pods/executors/executors.ts';
 import { PodRecords } from '../pods/pod-records.ts';
@@ -25,6 +26,7 @@ import { PodSources } from '../sources/pod-sources.ts';
 import { EventLog } from '../telemetry/event-log.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { MetricsRegistry } from '../telemetry/metrics-registry.ts';
+import { CurrentRuntime } from './current-runtime.ts';
 import { buildPodGarbage } from './garbage-builder.ts';
 import { buildImages } from './images-builder.ts';
 import { Lifetime } from './lifetime.ts';
@@ -101,6 +103,7 @@ class NodeAgent {
     events.event({ kind: 'Node', name: nodeName }, 'Normal', 'Starting', 'Starting kubelet.');
 
     const { runtime, runtimeFacts } = await this.#connectRuntime();
+    const current = this.#followRuntime(runtime, runtimeFacts);
     const link = new RuntimeLink({ runtime, clock, logger, onChange: () => this.#workers?.wakeAll() });
     const observer = this.#observe(runtime, runtimeFacts);
     const records = new PodRecords({ rootDirectory: settings.rootDirectory, clock, logger });
@@ -120,7 +123,7 @@ class NodeAgent {
       nodeName,
       hierarchy,
       runtime,
-      runtimeFacts,
+      runtimeFacts: () => current.facts,
       observer,
       records,
       events,
@@ -210,6 +213,11 @@ class NodeAgent {
     const facts = await readMachineFacts(hierarchy, settings.rootDirectory);
     const problems = preflightProblems(facts, settings.cgroups, process.getuid?.() ?? 0);
     if (problems.length > 0) throw new PreflightError(problems);
+    // What is mounted for pods must reach containers that run already, and what those mount the host, where
+    // volumes ask for propagation. As with a kubelet it stays for the next agent: pods use it meanwhile.
+    if (await makeSharedMount(settings.rootDirectory)) {
+      this.#options.logger.info('Made the root directory a shared mount', { path: settings.rootDirectory });
+    }
     return facts;
   }
 
@@ -228,6 +236,22 @@ class NodeAgent {
     this.#lifetime.onEnd(() => runtime.close());
     const runtimeFacts = await checkRuntime({ runtime, clock, logger, signal: this.#lifetime.signal });
     return { runtime, runtimeFacts };
+  }
+
+  #followRuntime(runtime: CriClient, facts: RuntimeFacts): CurrentRuntime {
+    const { clock, logger } = this.#options;
+    const current = new CurrentRuntime({
+      runtime,
+      connection: runtime.connection,
+      facts,
+      clock,
+      logger,
+      signal: this.#lifetime.signal,
+      // A pod may wait for what the runtime could not do before.
+      onChange: () => this.#workers?.wakeAll(),
+    });
+    current.watch();
+    return current;
   }
 
   #observe(runtime: CriClient, { name }: RuntimeFacts): RuntimeObserver {

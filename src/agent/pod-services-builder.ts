@@ -45,7 +45,8 @@ export interface PodServicesInput {
   readonly nodeName: string;
   readonly hierarchy: CgroupHierarchy;
   readonly runtime: ContainerRuntime;
-  readonly runtimeFacts: RuntimeFacts;
+  /** What the runtime is now; it may change while the agent runs. */
+  readonly runtimeFacts: () => RuntimeFacts;
   readonly observer: RuntimeObserver;
   readonly records: PodRecords;
   readonly events: EventRecorder;
@@ -155,7 +156,7 @@ const withoutCgroups: PodServices['cgroups'] = { ensurePod: async () => {}, remo
 /** The runtime's word counts: with two drivers at odds, containers land outside of their pod's cgroup. */
 function cgroupDriver({ settings, runtimeFacts, logger }: PodServicesInput): CgroupDriver {
   const configured = settings.cgroups.driver;
-  const driver = runtimeFacts.cgroupDriver ?? configured;
+  const driver = runtimeFacts().cgroupDriver ?? configured;
   if (driver !== configured) {
     logger.warn('The runtime uses another cgroup driver than configured; following the runtime', {
       configured,
@@ -220,7 +221,7 @@ async function thermalThrottlePaths(): Promise<string[]> {
 }
 
 function handlerFeatures({ runtimeFacts }: PodServicesInput, name: string) {
-  return runtimeFacts.handlers.find((handler) => handler.name === name)?.features;
+  return runtimeFacts().handlers.find((handler) => handler.name === name)?.features;
 }
 
 async function buildUserNamespaces(input: PodServicesInput): Promise<PodUserNamespaces> {
@@ -248,7 +249,9 @@ function buildAdmission(input: PodServicesInput, allocatable: ResourceAmounts): 
       kernelRelease: facts.kernelRelease,
       allocatable,
       allowedUnsafeSysctls: settings.allowedUnsafeSysctls,
-      strictGroups: runtimeFacts.features?.supplementalGroupsPolicy ?? false,
+      get strictGroups() {
+        return runtimeFacts().features?.supplementalGroupsPolicy ?? false;
+      },
       appArmor: facts.appArmor,
       podLevelResources: featureEnabled('PodLevelResources'),
     },

@@ -21,6 +21,7 @@ import { basename, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { systemClock } from '../../src/concurrency/clock.ts';
 import type { Pod, PodManifest } from '../../src/kubernetes/types.ts';
+import { unmountAtOrBelow } from '../../src/linux/mounts.ts';
 import { CriClient } from '../../src/runtime/cri/cri-client.ts';
 import { ContainerState, type ContainerStatus } from '../../src/runtime/generated/cri.ts';
 import { silentMetrics } from '../../src/telemetry/metrics.ts';
@@ -179,6 +180,8 @@ export class Agent {
   /** As `clear`, for good; for `after` hooks. */
   async dispose(): Promise<void> {
     await this.clear();
+    // An agent leaves its root directory mounted for the next one.
+    await unmountAtOrBelow(this.path('root'));
     await this.runtime.close();
   }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { existsSync, readdirSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, describe, it } from 'node:test';
@@ -24,6 +25,32 @@ describe('--runonce', () => {
     assert.equal(await agent.ended(), 1, agent.output);
     assert.match(agent.output, /default\/failing-node\tfailed/);
   });
+});
+
+describe('a runtime that is not there', () => {
+  const agent = new Agent();
+  after(() => agent.dispose());
+
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    it(`is waited for, healthy, until ${signal} ends that at once and in order`, async () => {
+      agent.write('waiting', shellPod('waiting', idle));
+      const containerRuntimeEndpoint = `unix://${agent.path('none.sock')}`;
+      await agent.start({ configuration: { containerRuntimeEndpoint } });
+      assert.equal(await agent.health(), 'ok');
+      await agent.eventually('said to wait', async () =>
+        agent.log.includes('Waiting for the container runtime'),
+      );
+      const asked = Date.now();
+      assert.equal(await agent.kill(signal), 0, agent.log);
+      // Far below the two seconds that answers under way would be given.
+      assert.ok(Date.now() - asked < 1500, `took ${Date.now() - asked} ms`);
+      assert.match(agent.log, /The node agent was stopped while it started/);
+      assert.equal(await agent.health(), undefined);
+      assert.equal(await agent.ours(), 0);
+      assert.deepEqual(readdirSync(agent.path('logs')), []);
+      assert.equal(existsSync(agent.path('root', 'pods')), false);
+    });
+  }
 });
 
 describe('a manifest URL', () => {
