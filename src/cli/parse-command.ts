@@ -2,7 +2,7 @@
 import type { ConfigurationError } from '../config/configuration-error.ts';
 import type { GivenFlags } from '../config/flags/flags.ts';
 import { parseArguments } from '../config/flags/parse-arguments.ts';
-import { nearestName } from '../config/nearest-name.ts';
+import { nearestName } from '../kubernetes/nearest-name.ts';
 
 export type Command =
   | { readonly kind: 'help' }

@@ -3,7 +3,8 @@
  * whole tree. Only names that end in `.conf` count; a directory behind a symbolic link is not entered.
  */
 import path from 'node:path';
-import type { JsonObject, JsonValue } from '../kubernetes/yaml.ts';
+import { isObject } from '../kubernetes/json-object.ts';
+import type { JsonValue } from '../kubernetes/yaml.ts';
 import { type ConfigurationFiles, type ReadConfigurationFile, readConfigurationFile } from './config-file.ts';
 
 /** Every drop-in of the tree, in merge order. A directory that cannot be read is an error. */
@@ -34,8 +35,4 @@ export function mergePatch(target: JsonValue | undefined, patch: JsonValue): Jso
     else merged.set(key, mergePatch(merged.get(key), value));
   }
   return Object.fromEntries(merged);
-}
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -4,7 +4,7 @@
  * Unknown gates and locked gates set to the other value are refused: a misspelt gate must not pass
  * unnoticed. `AllAlpha` and `AllBeta` switch every gate of their stage that is not named itself.
  */
-import { nearestName } from './nearest-name.ts';
+import { nearestName } from '../kubernetes/nearest-name.ts';
 
 export interface GateDefinition {
   readonly default: boolean;

@@ -6,7 +6,9 @@
  * `pointer` tells which fields can say "explicitly zero": for the others a zero value in a file means "not
  * given" and the default applies, as in every Go component configuration.
  */
+
 import { parseDurationNanos } from '../kubernetes/duration.ts';
+import { isObject } from '../kubernetes/json-object.ts';
 import { tryParseQuantity } from '../kubernetes/quantity.ts';
 import type { JsonValue } from '../kubernetes/yaml.ts';
 
@@ -76,7 +78,6 @@ function field<T, O extends CheckedOptions<never>>(
   };
 }
 
-const isObject = (value: JsonValue) => typeof value === 'object' && value !== null && !Array.isArray(value);
 const mustBeObject = (value: JsonValue) =>
   isObject(value) ? undefined : `must be an object, not ${show(value)}`;
 

@@ -5,16 +5,14 @@
  * Differs from the kubelet: it goes on, with a log line, when a file has unknown fields; a misspelt
  * field here is an error that names the nearest known one.
  */
+import { isObject } from '../kubernetes/json-object.ts';
+import { nearestName } from '../kubernetes/nearest-name.ts';
 import type { JsonObject, JsonValue } from '../kubernetes/yaml.ts';
 import type { FieldPath } from './configuration-error.ts';
 import { type Field, type Fields, isRequired } from './field.ts';
 import { listFields } from './kubelet-configuration.ts';
-import { nearestName } from './nearest-name.ts';
 
 export type Report = (path: FieldPath, message: string) => void;
-
-const isObject = (value: JsonValue | undefined): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The part of `raw` that fits. Null members stay: in a drop-in they remove what was set before. */
 export function readFields(

@@ -8,6 +8,7 @@ import type { Clock } from '../concurrency/clock.ts';
 import { SingleFlight } from '../concurrency/single-flight.ts';
 import { DurationError, parseDuration } from '../kubernetes/duration.ts';
 import { stableJson } from '../kubernetes/hash.ts';
+import { isObject } from '../kubernetes/json-object.ts';
 import type { CredentialProvider } from './credential-provider-config.ts';
 import { PluginProcessError, type PluginRun, runPlugin } from './plugin-process.ts';
 import {
@@ -270,8 +271,4 @@ function cacheMsOf(value: unknown): number | undefined {
     if (!(error instanceof DurationError)) throw error;
   }
   throw new ResponseError('must have a duration such as "10m" in cacheDuration');
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

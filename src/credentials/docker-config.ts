@@ -4,6 +4,7 @@
  */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { isObject } from '../kubernetes/json-object.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { isEmptyCredential, type RegistryCredential, registryCredential } from './registry-credential.ts';
 import { type KeyringEntry, RegistryKeyring } from './registry-keyring.ts';
@@ -148,8 +149,4 @@ export class DockerConfigFiles {
       problem,
     });
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

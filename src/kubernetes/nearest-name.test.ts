@@ -10,3 +10,19 @@ test('finds slips of the pen, and nothing when the name is a stranger', () => {
   assert.equal(nearestName('kubernetes', names), undefined);
   assert.equal(nearestName('', names), undefined);
 });
+
+test('knows a field by its slips, and compares no text that is far too long', () => {
+  const known = ['image', 'imagePullPolicy', 'name', 'ports', 'volumeMounts', 'livenessProbe'];
+  for (const [name, nearest] of [
+    ['imgae', 'image'],
+    ['Image', 'image'],
+    ['volumemount', 'volumeMounts'],
+    ['livenesProbe', 'livenessProbe'],
+    ['imagePullPolcy', 'imagePullPolicy'],
+    ['xyz', undefined],
+    ['somethingElse', undefined],
+    ['i'.repeat(1000), undefined],
+  ] as const) {
+    assert.equal(nearestName(name, known), nearest, name.slice(0, 20));
+  }
+});

@@ -1,15 +1,15 @@
 /** Finds the known name that a mistyped one most likely stands for. */
 
-/** Longer texts are no misspelt field names, and comparing them would cost. */
-const longestCompared = 48;
+/** Longer texts are no misspelt names, and comparing them would cost. */
+const longestCompared = 64;
 
 /** The closest of `known` to `name`, or undefined when none is close enough to be meant. */
 export function nearestName(name: string, known: Iterable<string>): string | undefined {
   if (name.length > longestCompared) return undefined;
   const lower = name.toLowerCase();
   let best: string | undefined;
-  // Two slips in a short name make another word; long names may have more of them.
-  let bestDistance = Math.max(2, Math.floor(name.length / 3)) + 1;
+  // Two slips in a short name make another word; long names may have more of them, but not any number.
+  let bestDistance = Math.min(8, Math.max(2, Math.floor(name.length / 3)), name.length - 1) + 1;
   for (const candidate of known) {
     const distance = editDistance(lower, candidate.toLowerCase(), bestDistance);
     if (distance < bestDistance && distance < candidate.length) {

@@ -4,6 +4,7 @@
  * that are set up, users of images) until the pod is gone.
  */
 import { readFile, stat } from 'node:fs/promises';
+import type { ContainerMount } from '../kubernetes/container-mount.ts';
 import { buildEnvironment, EnvironmentError, noEnvironmentSources } from '../kubernetes/environment.ts';
 import type { ContainerPlace } from '../kubernetes/init-containers.ts';
 import { podHostname } from '../kubernetes/pod-hostname.ts';
@@ -14,12 +15,7 @@ import type { ImageOutcome, ImagePuller, ImageRequest } from '../runtime/images/
 import { containerConfig } from '../runtime/translation/container-config.ts';
 import { ContainerConfigError } from '../runtime/translation/container-config-error.ts';
 import type { NodeResourceSettings } from '../runtime/translation/linux-resources.ts';
-import {
-  type ContainerMount,
-  etcHostsMount,
-  needsEtcHosts,
-  terminationLogMount,
-} from '../runtime/translation/mounts.ts';
+import { etcHostsMount, needsEtcHosts, terminationLogMount } from '../runtime/translation/mounts.ts';
 import type { UserNamespaceRange } from '../runtime/translation/namespaces.ts';
 import { sandboxConfig } from '../runtime/translation/sandbox-config.ts';
 import type { ImageUser, NodeSecuritySettings } from '../runtime/translation/security-context.ts';

@@ -3,19 +3,14 @@
  * throws on any input. YAML and JSON; a file holds one Pod, a URL may also answer with a PodList.
  */
 import { isUtf8 } from 'node:buffer';
+import { isObject } from '../kubernetes/json-object.ts';
 import {
   type FieldError,
   fieldPathSegments,
   formatFieldError,
 } from '../kubernetes/pod-validation/field-error.ts';
 import type { Pod } from '../kubernetes/types.ts';
-import {
-  type JsonObject,
-  type JsonValue,
-  parseYaml,
-  type YamlDocument,
-  YamlError,
-} from '../kubernetes/yaml.ts';
+import { type JsonValue, parseYaml, type YamlDocument, YamlError } from '../kubernetes/yaml.ts';
 import type { ManifestError, ManifestProblem, StaticSource } from './manifest-error.ts';
 import { maxManifestBytes } from './manifest-file.ts';
 import type { DecodedManifest, DecodeManifest } from './pod-source.ts';
@@ -222,10 +217,6 @@ function withoutRepeats(
     for (const key of keys) seen.add(key);
   }
   return { pods: kept, errors: [...errors, ...repeated] };
-}
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function describe(value: JsonValue): string {

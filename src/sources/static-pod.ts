@@ -8,7 +8,9 @@
  * hashes a dump of its own structures. Fields that only the API server may set (deletion, mirror
  * annotation, status) are dropped, and a uid must be fit for a file name.
  */
+
 import { fnv1a128Hex, stableJson } from '../kubernetes/hash.ts';
+import { isObject } from '../kubernetes/json-object.ts';
 import { checkDns1123Subdomain } from '../kubernetes/names.ts';
 import { defaultPod } from '../kubernetes/pod-defaults.ts';
 import { podAnnotations, systemCriticalPriority } from '../kubernetes/pod-identity.ts';
@@ -145,8 +147,4 @@ function priorityOf({ priority, priorityClassName }: PodSpec): { priority?: numb
   if (priority !== undefined) return { priority };
   const known = Object.hasOwn(knownPriorities, priorityClassName ?? '');
   return known ? { priority: knownPriorities[priorityClassName ?? '']! } : {};
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -3,23 +3,10 @@
  * here and resolved by `sub-paths.ts`.
  */
 import { isAbsolute, join } from 'node:path';
+import type { ContainerMount, MountPropagation } from '../kubernetes/container-mount.ts';
 import { expandStrict, MissingValueError } from '../kubernetes/expansion.ts';
 import type { VolumeMount } from '../kubernetes/types.ts';
 import type { MountedVolume } from './volume-kind.ts';
-
-/** Which way mounts made below a mount travel between node and container. */
-type MountPropagation = 'None' | 'HostToContainer' | 'Bidirectional';
-
-/** A mount in the words of no runtime. */
-export interface ContainerMount {
-  readonly containerPath: string;
-  readonly hostPath: string;
-  readonly readOnly: boolean;
-  readonly recursiveReadOnly: boolean;
-  readonly propagation: MountPropagation;
-  /** The runtime shall give the files the SELinux label of the container. */
-  readonly selinuxRelabel: boolean;
-}
 
 /** A mount whose part of the volume has still to be found. */
 export interface PlannedMount extends ContainerMount {

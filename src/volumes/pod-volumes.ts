@@ -5,14 +5,16 @@
  * the mount table say what is there. Nothing is deleted while anything is mounted below the pod's directory,
  * and nothing outside of that directory is ever touched.
  */
-import { mkdir, readdir } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Limiter } from '../concurrency/limiter.ts';
+import type { ContainerMount } from '../kubernetes/container-mount.ts';
 import { podContainers } from '../kubernetes/init-containers.ts';
 import type { Pod, PodSpec, Volume, VolumeMount } from '../kubernetes/types.ts';
+import { namesIn } from '../linux/directory-names.ts';
 import { unmountAtOrBelow } from '../linux/mounts.ts';
 import { removeTree } from '../linux/remove-tree.ts';
-import { type ContainerMount, planContainerMounts } from './container-mounts.ts';
+import { planContainerMounts } from './container-mounts.ts';
 import { emptyDirPlugin } from './empty-dir.ts';
 import type { MeasuredPod } from './local-storage.ts';
 import {
@@ -227,8 +229,8 @@ export class PodVolumes {
   /** The uids of pods that have volumes, or what is left of volumes, on disk. */
   async podsWithVolumes(): Promise<string[]> {
     const uids: string[] = [];
-    for (const uid of await names(podsDirectory(this.#root))) {
-      const present = await names(join(podsDirectory(this.#root), uid));
+    for (const uid of await namesIn(podsDirectory(this.#root))) {
+      const present = await namesIn(join(podsDirectory(this.#root), uid));
       if (volumeDirectoryNames.some((name) => present.includes(name))) uids.push(uid);
     }
     return uids;
@@ -243,16 +245,6 @@ export function usedVolumes(spec: PodSpec): Volume[] {
     for (const { name } of container.volumeDevices ?? []) used.add(name);
   }
   return (spec.volumes ?? []).filter(({ name }) => used.has(name));
-}
-
-async function names(directory: string): Promise<string[]> {
-  try {
-    return await readdir(directory);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' || code === 'ENOTDIR') return [];
-    throw error;
-  }
 }
 
 function asError(reason: unknown): Error {

@@ -22,6 +22,12 @@ import {
   zeroOrAtLeastOneSecond,
 } from '../value-checks.ts';
 
+/** Both log formats have the same settings. */
+const streams = {
+  infoBufferSize: quantity('Buffer for the info stream', { default: '0', gate: 'LoggingAlphaOptions' }),
+  splitStream: bool('Errors to stderr and info to stdout', { default: false, gate: 'LoggingAlphaOptions' }),
+};
+
 export const nodeFields = {
   apiVersion: choice('string', ['kubelet.config.k8s.io/v1beta1'], 'Config file version'),
   contentType: text('Encoding of API server requests', {
@@ -49,34 +55,8 @@ export const nodeFields = {
     }),
     format: choice('string', ['text', 'json'], 'Log output format', { default: 'text' }),
     options: object('Format specific settings', {
-      json: object(
-        'JSON format settings',
-        {
-          infoBufferSize: quantity('Buffer for the info stream', {
-            default: '0',
-            gate: 'LoggingAlphaOptions',
-          }),
-          splitStream: bool('Errors to stderr and info to stdout', {
-            default: false,
-            gate: 'LoggingAlphaOptions',
-          }),
-        },
-        { gate: 'LoggingAlphaOptions' },
-      ),
-      text: object(
-        'Text format settings',
-        {
-          infoBufferSize: quantity('Buffer for the info stream', {
-            default: '0',
-            gate: 'LoggingAlphaOptions',
-          }),
-          splitStream: bool('Errors to stderr and info to stdout', {
-            default: false,
-            gate: 'LoggingAlphaOptions',
-          }),
-        },
-        { gate: 'LoggingAlphaOptions' },
-      ),
+      json: object('JSON format settings', streams, { gate: 'LoggingAlphaOptions' }),
+      text: object('Text format settings', streams, { gate: 'LoggingAlphaOptions' }),
     }),
     verbosity: integer('uint32', 'Log level', { default: 0, check: between(0, 2147483647) }),
     vmodule: objects('list(object)', 'Per-file log levels', {

@@ -3,8 +3,9 @@
  * `--name value`, `-v 2`, `-v2`; a boolean takes its value only behind `=`; `--` ends the flags.
  * Every mistake is reported, not only the first.
  */
+
+import { nearestName } from '../../kubernetes/nearest-name.ts';
 import type { ConfigurationError } from '../configuration-error.ts';
-import { nearestName } from '../nearest-name.ts';
 import { FlagValueError, readFlagValue } from './flag-value.ts';
 import { FLAG_NAMES, FLAGS, type FlagName, type GivenFlags } from './flags.ts';
 

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { FieldErrors, fieldPathSegments, formatFieldError, keyPath } from './field-error.ts';
-import { nearestName } from './nearest-name.ts';
 
 describe('formatFieldError', () => {
   const cases: [report: (errors: FieldErrors) => void, text: string][] = [
@@ -59,22 +58,5 @@ describe('fieldPathSegments', () => {
   ];
   for (const [path, segments] of cases) {
     it(path, () => assert.deepEqual(fieldPathSegments(path), segments));
-  }
-});
-
-describe('nearestName', () => {
-  const known = ['image', 'imagePullPolicy', 'name', 'ports', 'volumeMounts', 'livenessProbe'];
-  const cases: [name: string, nearest: string | undefined][] = [
-    ['imgae', 'image'],
-    ['Image', 'image'],
-    ['volumemount', 'volumeMounts'],
-    ['livenesProbe', 'livenessProbe'],
-    ['imagePullPolcy', 'imagePullPolicy'],
-    ['xyz', undefined],
-    ['somethingElse', undefined],
-    ['i'.repeat(1000), undefined],
-  ];
-  for (const [name, nearest] of cases) {
-    it(`${name.slice(0, 20)} → ${nearest}`, () => assert.equal(nearestName(name, known), nearest));
   }
 });

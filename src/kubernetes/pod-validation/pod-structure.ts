@@ -9,11 +9,12 @@
  * Differs from the kubelet: unknown fields are errors. A kubelet drops them, and the pod then runs without
  * what its author wrote.
  */
+
+import { nearestName } from '../nearest-name.ts';
 import { formatQuantity, parseQuantity, QuantityError } from '../quantity.ts';
 import type { PodManifest } from '../types.ts';
 import { FieldErrors, keyPath } from './field-error.ts';
 import { podSchema } from './generated/pod-schema.ts';
-import { nearestName } from './nearest-name.ts';
 
 /** `keep` leaves what is wrong in place, `drop` puts an empty value where a wrong one was. */
 type OnWrong = 'keep' | 'drop';

@@ -7,11 +7,12 @@
  */
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { chmod, mkdir, open, readdir, readlink, rename, rm, symlink } from 'node:fs/promises';
+import { chmod, mkdir, open, readlink, rename, rm, symlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { podContainers } from '../../kubernetes/init-containers.ts';
 import { podLogDirectoryName } from '../../kubernetes/pod-identity.ts';
 import type { Pod } from '../../kubernetes/types.ts';
+import { namesIn } from '../../linux/directory-names.ts';
 import { mountsAtOrBelow } from '../../linux/mount-table.ts';
 import { StillMountedError } from '../../linux/mounts.ts';
 import { removeTree } from '../../linux/remove-tree.ts';
@@ -244,15 +245,6 @@ function pathElement(text: string): string {
 /** The mode is exact, whatever the umask; an existing directory keeps its own. */
 async function makeDirectory(path: string, mode: number): Promise<void> {
   if ((await mkdir(path, { recursive: true, mode })) !== undefined) await chmod(path, mode);
-}
-
-async function namesIn(directory: string): Promise<string[]> {
-  try {
-    return await readdir(directory);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw error;
-  }
 }
 
 async function linkTarget(path: string): Promise<string | undefined> {

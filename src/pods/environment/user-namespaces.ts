@@ -5,9 +5,10 @@
  * Guarantees: no two pods have an id in common; a pod keeps its range until it is released, also over a
  * restart of the agent, because a file in the pod's directory holds it before anyone is told of it.
  */
-import { mkdir, readdir, rm } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readFileIfExists, writeFileAtomically } from '../../linux/atomic-file.ts';
+import { namesIn } from '../../linux/directory-names.ts';
 import type { UserNamespaceRange } from '../../runtime/translation/namespaces.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { IdRange } from './sub-ids.ts';
@@ -158,13 +159,4 @@ function onlyMapping(text: string, list: 'uidMappings' | 'gidMappings'): UserNam
 
 function isId(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value < 2 ** 32;
-}
-
-async function namesIn(directory: string): Promise<string[]> {
-  try {
-    return await readdir(directory);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw error;
-  }
 }

@@ -3,8 +3,8 @@
  * only a persistent volume should have been mounted. They may be somebody's data, written while the volume
  * was not there; a person has to decide.
  */
-import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { namesIn } from '../../linux/directory-names.ts';
 import { unmountAtOrBelow } from '../../linux/mounts.ts';
 
 /** Files that no pod owns are in the way of removing an orphaned pod. */
@@ -34,9 +34,9 @@ export async function releaseOrphanedVolumes(
 ): Promise<void> {
   await unmountAtOrBelow(podDirectory, signal);
   const volumes = join(podDirectory, 'volumes');
-  for (const kind of await names(volumes)) {
+  for (const kind of await namesIn(volumes)) {
     if (ownKinds.has(kind)) continue;
-    for (const volume of await names(join(volumes, kind))) {
+    for (const volume of await namesIn(join(volumes, kind))) {
       const path = join(volumes, kind, volume);
       const held = await firstHeld(path);
       if (held !== undefined) throw new OrphanHoldsDataError(uid, held);
@@ -46,22 +46,11 @@ export async function releaseOrphanedVolumes(
 
 /** The first thing in a volume's directory that is not what a kubelet itself puts there. */
 async function firstHeld(path: string): Promise<string | undefined> {
-  for (const name of await names(path)) {
+  for (const name of await namesIn(path)) {
     const entry = join(path, name);
     if (name === 'vol_data.json') continue;
-    if (name === 'mount' && (await names(entry)).length === 0) continue;
+    if (name === 'mount' && (await namesIn(entry)).length === 0) continue;
     return entry;
   }
   return undefined;
-}
-
-/** Empty for what is no directory. */
-async function names(directory: string): Promise<string[]> {
-  try {
-    return await readdir(directory);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' || code === 'ENOTDIR') return [];
-    throw error;
-  }
 }

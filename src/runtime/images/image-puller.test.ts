@@ -301,7 +301,7 @@ suite('image puller', () => {
   });
 
   test('waiting for a place shows in the event', async () => {
-    const { images, ensure, elapse, events } = setup({ serializeImagePulls: true });
+    const { images, ensure, elapse, events } = setup({ maxParallelImagePulls: 1 });
     const outcomes = await elapse(
       Promise.all(['a', 'b', 'c'].map((image) => ensure({ image: `${image}:1` }))),
     );

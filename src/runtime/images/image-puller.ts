@@ -27,13 +27,12 @@ export type ImageService = Pick<ContainerRuntime, 'imageStatus' | 'pullImage'>;
 export interface ImagePullerOptions {
   readonly images: ImageService;
   readonly clock: Clock;
-  /** `maxParallelImagePulls`, where it is configured. */
-  readonly maxParallelImagePulls?: number | undefined;
   /**
-   * `serializeImagePulls`, where somebody has configured it; then pulls go one after the other.
-   * Differs from the kubelet: not its default of true, since then one slow registry holds up every pod.
+   * `maxParallelImagePulls`, where it is configured; 1 where `serializeImagePulls` is.
+   * Differs from the kubelet: not one by one unless somebody wants it, since then one slow registry holds up
+   * every pod.
    */
-  readonly serializeImagePulls?: boolean | undefined;
+  readonly maxParallelImagePulls?: number | undefined;
   /** Who may use what is on the node; absent with the gate `KubeletEnsureSecretPulledImages` off. */
   readonly access?: ImageAccess | undefined;
   /** Tells how many bytes have come; absent where the runtime cannot. */
@@ -136,7 +135,7 @@ export class ImagePuller {
   constructor(options: ImagePullerOptions) {
     this.#images = options.images;
     this.#clock = options.clock;
-    const limit = options.serializeImagePulls ? 1 : options.maxParallelImagePulls;
+    const { maxParallelImagePulls: limit } = options;
     this.#limiter = new Limiter(
       limit === undefined
         ? { limit: usualParallelPulls, holdMs: usualHoldMs, clock: options.clock }

@@ -11,6 +11,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../concurrency/clock.ts';
+import { isObject } from '../../kubernetes/json-object.ts';
 import { readFileIfExists, writeFileAtomically } from '../../linux/atomic-file.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { type Metrics, silentMetrics } from '../../telemetry/metrics.ts';
@@ -281,8 +282,4 @@ function objectOf(text: string | undefined): Record<string, unknown> | undefined
   } catch {
     return undefined;
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

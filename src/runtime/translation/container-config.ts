@@ -3,18 +3,13 @@
  * comes in as plain values; nothing is looked up here.
  */
 import { Buffer } from 'node:buffer';
+import type { ContainerMount } from '../../kubernetes/container-mount.ts';
 import { expandAll } from '../../kubernetes/expansion.ts';
 import type { Container, Pod } from '../../kubernetes/types.ts';
 import { type ContainerConfig, Signal } from '../generated/cri.ts';
 import { containerAnnotations, containerLabels } from './annotations.ts';
 import { type CpuAssignment, containerResources, type NodeResourceSettings } from './linux-resources.ts';
-import {
-  type ContainerDevice,
-  type ContainerMount,
-  imageSpec,
-  runtimeDevice,
-  runtimeMount,
-} from './mounts.ts';
+import { type ContainerDevice, imageSpec, runtimeDevice, runtimeMount } from './mounts.ts';
 import { containerNamespaces, idMappings, type UserNamespaceRange } from './namespaces.ts';
 import { containerSecurityContext, type ImageUser, type NodeSecuritySettings } from './security-context.ts';
 

@@ -1,6 +1,7 @@
 /**
  * Mounts and devices of a container as the runtime wants them.
  */
+import type { ContainerMount } from '../../kubernetes/container-mount.ts';
 import type { Container, PodSpec } from '../../kubernetes/types.ts';
 import {
   type Device,
@@ -9,21 +10,6 @@ import {
   type Mount,
   MountPropagation,
 } from '../generated/cri.ts';
-
-/** One mount, as volumes and the agent itself describe it. */
-export interface ContainerMount {
-  /** Path in the container; made absolute. */
-  readonly containerPath: string;
-  /** Path on the node; empty for image volumes. */
-  readonly hostPath: string;
-  readonly readOnly?: boolean | undefined;
-  /** Mounts below it are read-only too. */
-  readonly recursiveReadOnly?: boolean | undefined;
-  readonly propagation?: 'None' | 'HostToContainer' | 'Bidirectional' | undefined;
-  readonly selinuxRelabel?: boolean | undefined;
-  /** An image volume: the reference the image was pulled as, and the path in it. */
-  readonly image?: { readonly reference: string; readonly subPath?: string | undefined } | undefined;
-}
 
 /** A device, by a device plugin or a raw block volume. */
 export interface ContainerDevice {

@@ -1,15 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { Container, ContainerStatus, PodSandbox, PodSandboxStatus } from '../generated/cri.ts';
-import { groupByPod, millisecondsOf, observeContainer, observeSandbox } from './observation.ts';
+import { ContainerStatus, PodSandboxStatus } from '../generated/cri.ts';
+import { millisecondsOf, observeContainer, observeSandbox } from './observation.ts';
 
 const blank = new Uint8Array();
-const labels = (uid: string) => ({
-  'io.kubernetes.pod.uid': uid,
-  'io.kubernetes.pod.name': `pod-${uid}`,
-  'io.kubernetes.pod.namespace': 'shop',
-  'io.kubernetes.container.name': 'main',
-});
 
 suite('observation', () => {
   test('nanoseconds become milliseconds; zero and the zero time of Go mean not yet', () => {
@@ -95,43 +89,5 @@ suite('observation', () => {
     const observed = observeContainer(status, 's1');
     assert.equal(observed.state, 'Running');
     assert.equal('exitCode' in observed || 'finishedAt' in observed, false);
-  });
-
-  test('a relist is grouped by pod, newest first, without what is not the agent’s', () => {
-    const sandbox = (id: string, uid: string | undefined, createdAt: bigint) => ({
-      ...PodSandbox.decode(blank),
-      id,
-      createdAt,
-      labels: uid === undefined ? {} : labels(uid),
-    });
-    const container = (id: string, uid: string | undefined, createdAt: bigint, attempt = 0) => ({
-      ...Container.decode(blank),
-      id,
-      createdAt,
-      metadata: { name: 'main', attempt },
-      labels: uid === undefined ? { foreign: 'yes' } : labels(uid),
-    });
-    const pods = groupByPod(
-      [sandbox('s1', 'a', 1_000_000n), sandbox('s2', 'a', 2_000_000n), sandbox('x', undefined, 1n)],
-      [
-        container('c1', 'a', 1_000_000n),
-        container('c2', 'a', 1_000_000n, 1),
-        container('c3', 'b', 1n),
-        container('y', undefined, 1n),
-      ],
-    );
-    assert.deepEqual(
-      pods.map(({ uid, name, namespace, sandboxes, containers }) => ({
-        uid,
-        name,
-        namespace,
-        sandboxes: sandboxes.map(({ id }) => id),
-        containers: containers.map(({ id }) => id),
-      })),
-      [
-        { uid: 'a', name: 'pod-a', namespace: 'shop', sandboxes: ['s2', 's1'], containers: ['c2', 'c1'] },
-        { uid: 'b', name: 'pod-b', namespace: 'shop', sandboxes: [], containers: ['c3'] },
-      ],
-    );
   });
 });

@@ -13,7 +13,7 @@ import {
   PodSandboxState,
   type PodSandboxStatus,
 } from '../generated/cri.ts';
-import type { ObservedContainer, ObservedPod, ObservedSandbox } from '../observed-pod.ts';
+import type { ObservedContainer, ObservedSandbox } from '../observed-pod.ts';
 
 export function sandboxState(state: PodSandboxState): ObservedSandbox['state'] {
   return state === PodSandboxState.SANDBOX_READY ? 'Ready' : 'NotReady';
@@ -119,59 +119,4 @@ export function observeListedContainer(
 /** Runtimes that forget what the user wrote tell the name they resolved it to. */
 function imageName(image: ImageSpec | undefined): string {
   return image?.userSpecifiedImage || (image?.image ?? '');
-}
-
-interface Labelled {
-  readonly labels: Readonly<Record<string, string>>;
-}
-
-/** The uid of the pod that a sandbox or container belongs to; `undefined` when it is not the agent's. */
-export function podUidOf(listed: Labelled): string | undefined {
-  return listed.labels[runtimeLabels.podUid] || undefined;
-}
-
-/**
- * The answers of ListPodSandbox and ListContainers as pods, each with its newest sandbox and container
- * first. Objects without a pod's uid are left out.
- */
-export function groupByPod(
-  sandboxes: readonly PodSandbox[],
-  containers: readonly Container[],
-): ObservedPod[] {
-  const pods = new Map<
-    string,
-    { name: string; namespace: string; sandboxes: ObservedSandbox[]; containers: ObservedContainer[] }
-  >();
-  const podOf = (listed: Labelled) => {
-    const uid = podUidOf(listed);
-    if (uid === undefined) return undefined;
-    let pod = pods.get(uid);
-    if (!pod) {
-      const { labels } = listed;
-      pod = {
-        name: labels[runtimeLabels.podName] ?? '',
-        namespace: labels[runtimeLabels.podNamespace] ?? '',
-        sandboxes: [],
-        containers: [],
-      };
-      pods.set(uid, pod);
-    }
-    return pod;
-  };
-  for (const sandbox of sandboxes) podOf(sandbox)?.sandboxes.push(observeListedSandbox(sandbox));
-  for (const container of containers) podOf(container)?.containers.push(observeListedContainer(container));
-  return [...pods].map(([uid, pod]) => ({
-    uid,
-    ...pod,
-    sandboxes: pod.sandboxes.sort(newestFirst),
-    containers: pod.containers.sort(newestFirst),
-  }));
-}
-
-/** By creation; of those made in the same instant, the later attempt first. */
-function newestFirst(
-  a: { createdAt: number; attempt: number },
-  b: { createdAt: number; attempt: number },
-): number {
-  return b.createdAt - a.createdAt || b.attempt - a.attempt;
 }
