@@ -5,7 +5,7 @@ import { ImageCollector } from '../runtime/garbage/image-collector.ts';
 import { containerdContentStore, containerdDownloads } from '../runtime/images/containerd-downloads.ts';
 import { ImagePuller } from '../runtime/images/image-puller.ts';
 import { PullRecords } from '../runtime/images/pull-records.ts';
-import type { EventRecorder } from '../telemetry/events.ts';
+import type { Membership } from './cluster/membership.ts';
 import type { NodeAgentOptions } from './node-agent.ts';
 
 export interface ImageRooms {
@@ -18,19 +18,20 @@ export interface ImageRoomsInput extends Pick<NodeAgentOptions, 'settings' | 'cl
   readonly runtime: CriClient;
   readonly runtimeName: string;
   readonly nodeName: string;
-  readonly events: EventRecorder;
+  readonly membership: Membership;
   readonly signal: AbortSignal;
 }
 
 /** Rejects when the credential providers are not configured correctly. */
 export async function buildImages(input: ImageRoomsInput): Promise<ImageRooms> {
-  const { settings, clock, logger, metrics, runtime, runtimeName, nodeName, events, signal } = input;
+  const { settings, clock, logger, metrics, runtime, runtimeName, nodeName, membership, signal } = input;
   const { rootDirectory, images } = settings;
   const common = { rootDirectory, clock, logger, metrics };
   const keyring = ImageKeyring.open({
     ...common,
     homeDirectory: process.env['HOME'],
     providers: images.credentialProviders,
+    serviceAccounts: membership.objects.serviceAccounts,
     environment: process.env,
   });
   const access = images.verification && new PullRecords({ ...common, ...images.verification });
@@ -43,8 +44,11 @@ export async function buildImages(input: ImageRoomsInput): Promise<ImageRooms> {
     runtime,
     rules: images.collection,
     nodeName,
-    events,
-    ...(access && { onListed: (ids, askedAt) => access.prune(ids, askedAt) }),
+    events: membership.events,
+    onListed: async (ids, askedAt) => {
+      membership.node.imageUsed(undefined);
+      await access?.prune(ids, askedAt);
+    },
   });
   const { maxParallelImagePulls } = settings.runtime;
   const puller = new ImagePuller({
@@ -57,7 +61,10 @@ export async function buildImages(input: ImageRoomsInput): Promise<ImageRooms> {
     ...(runtimeName === 'containerd' && {
       downloads: containerdDownloads(containerdContentStore(runtime.imageConnection)),
     }),
-    onUse: (id) => collector.touch(id),
+    onUse: (id) => {
+      collector.touch(id);
+      membership.node.imageUsed(id);
+    },
   });
   return { keyring, puller, collector };
 }

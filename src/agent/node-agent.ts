@@ -11,6 +11,7 @@ import { podKey } from '../kubernetes/pod-identity.ts';
 import type { Pod } from '../kubernetes/types.ts';
 import { CgroupHierarchy } from '../linux/cgroupfs.ts';
 import { makeSharedMount } from '../linux/mounts.ts';
+import { NodeEvents } from '../node/node-events.ts';
 import { announcements } from '../pods/announcements.ts';
 import { executeWith, type StepHook } from '../pods/executors/executors.ts';
 import { PodRecords } from '../pods/pod-records.ts';
@@ -24,8 +25,12 @@ import { runtimeEventSource } from '../runtime/events/runtime-event-source.ts';
 import { RuntimeObserver } from '../runtime/runtime-observer.ts';
 import { PodSources } from '../sources/pod-sources.ts';
 import { EventLog } from '../telemetry/event-log.ts';
+import type { EventRecorder } from '../telemetry/events.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { MetricsRegistry } from '../telemetry/metrics-registry.ts';
+import { membershipOf } from './cluster/join-cluster.ts';
+import type { Membership } from './cluster/membership.ts';
+import { rememberedPods } from './cluster/remembered-pods.ts';
 import { CurrentRuntime } from './current-runtime.ts';
 import { buildPodGarbage } from './garbage-builder.ts';
 import { buildImages } from './images-builder.ts';
@@ -59,7 +64,6 @@ export interface RunningAgent {
   readonly nodeName: string;
   readonly workers: PodWorkers;
   readonly sources: PodSources;
-  readonly events: EventLog;
   /** Resolves with its error when a part of the agent has broken: the rest of it cannot be relied on. */
   readonly broken: Promise<unknown>;
   /** Lets go of everything; pods stay as they are. */
@@ -99,20 +103,37 @@ class NodeAgent {
     const hierarchy = await CgroupHierarchy.open(clock);
     const facts = await this.#examineMachine(hierarchy);
     const nodeName = settings.hostnameOverride ?? facts.hostname;
-    const events = this.#recordEvents(nodeName);
-    events.event({ kind: 'Node', name: nodeName }, 'Normal', 'Starting', 'Starting kubelet.');
+    const eventLog = this.#recordEvents(nodeName);
+    const membership = membershipOf({ ...this.#options, nodeName, facts, events: eventLog });
+    this.#lifetime.onEnd(() => membership.close());
+    const { events } = membership;
+    const nodeEvents = new NodeEvents({ recorder: events, nodeName });
+    nodeEvents.starting();
+    if (facts.cgroupVersion === 1) nodeEvents.cgroupV1();
+    // Before the runtime, which may take its time: the cluster learns at once that the node is there.
+    const inCluster = membership.run(signal);
+    inCluster.catch(() => {});
+    this.#lifetime.onEnd(() => inCluster.catch(() => {}));
 
     const { runtime, runtimeFacts } = await this.#connectRuntime();
-    const current = this.#followRuntime(runtime, runtimeFacts);
-    const link = new RuntimeLink({ runtime, clock, logger, onChange: () => this.#workers?.wakeAll() });
-    const observer = this.#observe(runtime, runtimeFacts);
+    const current = this.#followRuntime(runtime, runtimeFacts, membership);
+    membership.node.runtimeFound(runtimeFacts, runtime);
+    const link = new RuntimeLink({
+      runtime,
+      clock,
+      logger,
+      onChange: () => this.#workers?.wakeAll(),
+      onLook: (look) => membership.node.runtimeLooked(look),
+    });
+    const looked = link.check(signal);
+    const observer = this.#observe(runtime, runtimeFacts, membership);
     const records = new PodRecords({ rootDirectory: settings.rootDirectory, clock, logger });
     const images = await buildImages({
       ...this.#options,
       runtime,
       runtimeName: runtimeFacts.name,
       nodeName,
-      events,
+      membership,
       signal,
     });
     const built = await buildPodServices({
@@ -126,16 +147,20 @@ class NodeAgent {
       runtimeFacts: () => current.facts,
       observer,
       records,
-      events,
+      membership,
     });
-    const podSources = await buildPodSources({ ...this.#options, nodeName });
+    const staticSources = await buildPodSources({ ...this.#options, nodeName });
     const [recorded] = await Promise.all([
       records.readAll(),
-      link.check(signal),
+      looked,
       observer.relist(signal),
       settings.cgroups.perQos ? built.cgroups.ensureRoot(signal) : undefined,
     ]);
 
+    const podSources = [
+      ...staticSources,
+      ...membership.pods.sources(rememberedPods(recorded, (uid) => observer.pod(uid))),
+    ];
     const prober = await this.#probe({ runtime, events, observer, hostIps: facts.addresses });
     const qosClasses = this.#keepQosClasses(built);
     const owner: Owner = {
@@ -143,7 +168,14 @@ class NodeAgent {
       sources: new Set(podSources.map(({ name }) => name)),
     };
     const workers = new PodWorkers({
-      ports: this.#workerPorts({ built, link, events, observer, prober, runtimeName: runtimeFacts.name }),
+      ports: this.#workerPorts({
+        built,
+        link,
+        membership,
+        observer,
+        prober,
+        runtimeName: runtimeFacts.name,
+      }),
       logger,
       records: recorded,
       leftovers: () => leftoverPods(observer, owner),
@@ -151,10 +183,12 @@ class NodeAgent {
       onGone: (pod) => {
         logger.info('Nothing is left of a pod', { pod: podKey(pod), podUID: pod.metadata.uid });
         prober.forget(pod.metadata.uid);
+        membership.pods.gone(pod);
         qosClasses.refresh();
       },
     });
     this.#workers = workers;
+    membership.attach({ workers, volumes: built.volumes });
     this.#lifetime.onEnd(() => workers.close());
 
     const sources = new PodSources({ sources: podSources, nodeName, log: logger, events, metrics });
@@ -169,13 +203,15 @@ class NodeAgent {
     const localStorage = buildLocalStorage(this.#options, { built, observer, workers, events });
     const background = Promise.all([
       localStorage.run(signal),
+      inCluster,
       images.collector.run(signal),
       podGarbage.run(signal),
       observer.run(signal),
       link.run(signal),
       this.#resync(workers),
-      sources.run(({ ready }) => {
-        workers.setDesired(sources.pods, ready);
+      sources.run((change) => {
+        membership.pods.wanted(change);
+        workers.setDesired(sources.pods, change.ready);
         qosClasses.refresh();
       }, signal),
     ]);
@@ -186,7 +222,6 @@ class NodeAgent {
       nodeName,
       workers,
       sources,
-      events,
       broken: broken.promise,
       stop: () => this.#lifetime.end(),
     };
@@ -238,7 +273,7 @@ class NodeAgent {
     return { runtime, runtimeFacts };
   }
 
-  #followRuntime(runtime: CriClient, facts: RuntimeFacts): CurrentRuntime {
+  #followRuntime(runtime: CriClient, facts: RuntimeFacts, { node }: Membership): CurrentRuntime {
     const { clock, logger } = this.#options;
     const current = new CurrentRuntime({
       runtime,
@@ -248,13 +283,16 @@ class NodeAgent {
       logger,
       signal: this.#lifetime.signal,
       // A pod may wait for what the runtime could not do before.
-      onChange: () => this.#workers?.wakeAll(),
+      onChange: (changed) => {
+        node.runtimeFound(changed, runtime);
+        this.#workers?.wakeAll();
+      },
     });
     current.watch();
     return current;
   }
 
-  #observe(runtime: CriClient, { name }: RuntimeFacts): RuntimeObserver {
+  #observe(runtime: CriClient, { name }: RuntimeFacts, { node }: Membership): RuntimeObserver {
     const { clock, logger } = this.#options;
     const observer = new RuntimeObserver({
       runtime,
@@ -266,6 +304,7 @@ class NodeAgent {
         // Something of a pod that was thought gone has turned up, as after a call that timed out.
         else this.#workers?.endLeftovers();
       },
+      onRelisted: () => node.relisted(),
     });
     this.#observer = observer;
     return observer;
@@ -273,7 +312,7 @@ class NodeAgent {
 
   async #probe(rooms: {
     runtime: CriClient;
-    events: EventLog;
+    events: EventRecorder;
     observer: RuntimeObserver;
     hostIps: readonly string[];
   }): Promise<Prober> {
@@ -302,19 +341,20 @@ class NodeAgent {
   #workerPorts(rooms: {
     built: BuiltPodServices;
     link: RuntimeLink;
-    events: EventLog;
+    membership: Membership;
     observer: RuntimeObserver;
     prober: Prober;
     runtimeName: string;
   }): PodWorkerPorts {
     const { settings, clock, logger, onStep } = this.#options;
-    const { built, link, events, observer, prober, runtimeName } = rooms;
+    const { built, link, membership, observer, prober, runtimeName } = rooms;
     return {
       clock,
       logger,
       runtimeName,
-      // A node without an API server has no addresses to report.
-      hostIps: [],
+      get hostIps() {
+        return membership.node.hostIps();
+      },
       observe: (uid) => observer.pod(uid),
       health: (update) => prober.update(update),
       nodeRules: () => ({
@@ -328,8 +368,9 @@ class NodeAgent {
       readMessages: built.readMessages,
       pulling: (uid) => built.pullMessages.of(uid),
       report: (report) => {
+        membership.pods.report(report);
         for (const { object, type, reason, message } of announcements(report)) {
-          events.event(object, type, reason, message);
+          membership.events.event(object, type, reason, message);
         }
       },
     };

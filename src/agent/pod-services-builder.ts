@@ -28,11 +28,11 @@ import { PodCgroups } from '../resources/pod-cgroups.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import type { RuntimeFacts } from '../runtime/cri/runtime-check.ts';
 import type { RuntimeObserver } from '../runtime/runtime-observer.ts';
-import type { EventRecorder } from '../telemetry/events.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { PodVolumes } from '../volumes/pod-volumes.ts';
 import { createVolumeKinds } from '../volumes/volume-kinds.ts';
+import type { Membership } from './cluster/membership.ts';
 import type { ImageRooms } from './images-builder.ts';
 import type { MachineFacts } from './node-facts.ts';
 import { type NodeResources, nodeResources } from './node-resources.ts';
@@ -49,7 +49,7 @@ export interface PodServicesInput {
   readonly runtimeFacts: () => RuntimeFacts;
   readonly observer: RuntimeObserver;
   readonly records: PodRecords;
-  readonly events: EventRecorder;
+  readonly membership: Membership;
   readonly images: ImageRooms;
   /** A pod's status has something new to tell. */
   readonly wake: (podUid: string) => void;
@@ -74,7 +74,8 @@ export interface BuiltPodServices {
 const callHoldMs = 1000;
 
 export async function buildPodServices(input: PodServicesInput): Promise<BuiltPodServices> {
-  const { settings, facts, clock, events, logger, observer, records, runtime } = input;
+  const { settings, facts, clock, logger, observer, records, runtime, membership } = input;
+  const { events, objects } = membership;
   const { rootDirectory, podLogsDirectory } = settings;
   const node = nodeResources(facts, settings);
   const { allocatable } = node;
@@ -91,11 +92,18 @@ export async function buildPodServices(input: PodServicesInput): Promise<BuiltPo
   });
   const volumes = new PodVolumes({
     rootDirectory,
-    kinds: createVolumeKinds({ nodeAllocatableMemory: () => bytesOf(allocatable) }),
+    kinds: createVolumeKinds({
+      nodeAllocatableMemory: () => bytesOf(allocatable),
+      nodeAllocatable: allocatable,
+      contents: objects.volumeContents,
+    }),
   });
   const configs = new NodePodConfigs({
     nodeName: input.nodeName,
-    nodeAddresses: facts.addresses,
+    nodeAddresses: () => {
+      const known = membership.node.hostIps();
+      return known.length > 0 ? known : facts.addresses;
+    },
     nodeAllocatable: allocatable,
     dns: {
       clusterDns: settings.dns.clusterDns,
@@ -119,8 +127,14 @@ export async function buildPodServices(input: PodServicesInput): Promise<BuiltPo
     volumes,
     images: input.images.puller,
     pullMessages,
-    credentialsFor: (image, { metadata: { namespace, name, uid }, spec: { serviceAccountName } }) =>
-      input.images.keyring.credentialsFor(image, { pod: { namespace, name, uid, serviceAccountName } }),
+    credentialsFor: async (image, pod, signal) => {
+      const { namespace, name, uid } = pod.metadata;
+      return await input.images.keyring.credentialsFor(image, {
+        pod: { namespace, name, uid, serviceAccountName: pod.spec.serviceAccountName },
+        podSecrets: await objects.pullSecrets(pod, signal),
+      });
+    },
+    cluster: objects,
     events,
   });
   const services: PodServices = {
@@ -131,6 +145,7 @@ export async function buildPodServices(input: PodServicesInput): Promise<BuiltPo
     volumes: configs,
     cgroups: settings.cgroups.perQos ? cgroups : withoutCgroups,
     files: directories,
+    ...(membership.pods.objects && { objects: membership.pods.objects }),
     records,
     calls: new Limiter({ limit: 2 * availableParallelism(), holdMs: callHoldMs, clock }),
     events,
@@ -242,7 +257,7 @@ async function buildUserNamespaces(input: PodServicesInput): Promise<PodUserName
 }
 
 function buildAdmission(input: PodServicesInput, allocatable: ResourceAmounts): PodAdmission {
-  const { settings, facts, nodeName, runtimeFacts, featureEnabled, events, metrics, logger } = input;
+  const { settings, facts, nodeName, runtimeFacts, featureEnabled, membership, metrics, logger } = input;
   return new PodAdmission({
     node: {
       name: nodeName,
@@ -255,7 +270,7 @@ function buildAdmission(input: PodServicesInput, allocatable: ResourceAmounts): 
       appArmor: facts.appArmor,
       podLevelResources: featureEnabled('PodLevelResources'),
     },
-    events,
+    events: membership.events,
     metrics,
     logger,
   });

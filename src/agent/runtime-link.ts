@@ -13,7 +13,18 @@ export interface RuntimeLinkOptions {
   readonly logger: Logger;
   /** Called when the runtime's readiness or the network's has changed. */
   readonly onChange: () => void;
+  /** Told what each look has shown. */
+  readonly onLook?: (look: RuntimeLook) => void;
 }
+
+/** What one look at the runtime has shown; a problem is absent where there is none. */
+export type RuntimeLook =
+  | { readonly answered: false }
+  | {
+      readonly answered: true;
+      readonly problem: string | undefined;
+      readonly networkProblem: string | undefined;
+    };
 
 /** As often as a kubelet looks; while something is missing, more often. */
 const checkEveryMs = { ready: 5000, notReady: 1000 };
@@ -54,10 +65,12 @@ export class RuntimeLink {
       const { status } = await this.#options.runtime.status({ verbose: false }, { signal });
       problem = conditionProblem(status, 'RuntimeReady', 'container runtime not ready');
       networkProblem = conditionProblem(status, 'NetworkReady', 'container runtime network not ready');
+      this.#options.onLook?.({ answered: true, problem, networkProblem });
     } catch (error) {
       if (signal?.aborted) return;
       problem = `container runtime is down: ${(error as Error).message}`;
       networkProblem = this.#networkProblem;
+      this.#options.onLook?.({ answered: false });
     }
     this.#take(problem, networkProblem);
   }

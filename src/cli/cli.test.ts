@@ -45,7 +45,7 @@ test('wrong command lines say what would be right', () => {
 const files: LoadOptions = {
   cwd: '/',
   readFile: (path) =>
-    `apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n${path === '/good' ? 'rotateCertificates: true' : 'maxPod: 1\nport: 0.5'}\n`,
+    `apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n${path === '/good' ? 'protectKernelDefaults: true' : 'maxPod: 1\nport: 0.5'}\n`,
   readDirectory: () => [],
 };
 
@@ -59,7 +59,7 @@ test('config validate: every mistake on stderr and exit code 1, or ok', () => {
   assert.deepEqual(commandConfigValidate({ file: 'good', given: {} }, files), {
     exitCode: 0,
     stdout: 'good: ok\n',
-    stderr: 'warning: rotateCertificates has no effect yet\n',
+    stderr: 'warning: protectKernelDefaults has no effect yet\n',
   });
 });
 

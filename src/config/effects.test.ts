@@ -18,19 +18,19 @@ test('every flag and every field is in exactly one list', () => {
 test('names what was set away from its default and does nothing yet', () => {
   const files: JsonObject[] = [
     {
-      rotateCertificates: true,
+      protectKernelDefaults: true,
       maxPods: 5,
       evictionPressureTransitionPeriod: '300s',
       nodeLeaseDurationSeconds: 40,
     },
-    { authentication: { anonymous: { enabled: true } }, rotateCertificates: null },
+    { authentication: { anonymous: { enabled: true } }, protectKernelDefaults: null },
   ];
-  const given = { kubeconfig: '/k', 'max-pods': 9, 'oom-score-adj': -999, port: 1 };
+  const given = { 'lock-file': '/k', 'max-pods': 9, 'oom-score-adj': -999, port: 1 };
   const { gates } = resolveFeatureGates({ NativeHistograms: true, MemoryQoS: true, AtomicFIFO: true });
   assert.deepEqual(ineffective({ given, files, gates }), [
-    '--kubeconfig',
+    '--lock-file',
     '--port',
-    'rotateCertificates',
+    'protectKernelDefaults',
     'authentication.anonymous.enabled',
     'featureGates.NativeHistograms',
   ]);

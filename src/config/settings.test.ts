@@ -17,6 +17,7 @@ test('defaults in numbers', () => {
     rootDirectory: '/var/lib/kubelet',
     hostnameOverride: undefined,
     runOnce: false,
+    cluster: undefined,
     staticPods: { path: undefined, url: undefined, urlHeaders: {}, fileCheckMs: 20_000, httpCheckMs: 20_000 },
     resyncMs: 60_000,
     maxPods: 110,
@@ -142,4 +143,65 @@ test('the restart back-off follows its two gates', () => {
     maxMs: 60_000,
   });
   assert.deepEqual(gates('KubeletCrashLoopBackOffMax=false'), { initialMs: 10_000, maxMs: 300_000 });
+});
+
+test('a member of a cluster', () => {
+  assert.deepEqual(settings('--kubeconfig=/k').cluster, {
+    kubeconfig: '/k',
+    bootstrapKubeconfig: '',
+    certificateDirectory: '/var/lib/kubelet/pki',
+    rotateCertificates: false,
+    serverTlsBootstrap: false,
+    api: { qps: 50, burst: 100 },
+    events: { qps: 50, burst: 100 },
+    node: {
+      register: true,
+      labels: {},
+      taints: [],
+      providerId: undefined,
+      externalCloud: false,
+      ip: '',
+      machineIdFiles: ['/etc/machine-id', '/var/lib/dbus/machine-id'],
+      bootIdFiles: ['/proc/sys/kernel/random/boot_id'],
+      port: 10_250,
+      updateFrequencyMs: 10_000,
+      reportFrequencyMs: 300_000,
+      leaseDurationSeconds: 40,
+      maxImages: 50,
+    },
+    changeDetection: 'Watch',
+  });
+  const { cluster } = settings(
+    '--kubeconfig=/k',
+    '--bootstrap-kubeconfig=/b',
+    '--cert-dir=/c',
+    '--rotate-certificates=true',
+    '--kube-api-qps=7',
+    '--event-burst=9',
+    '--node-labels=a=b',
+    '--register-node=false',
+    '--register-with-taints=k=v:NoSchedule',
+    '--cloud-provider=external',
+    '--provider-id=x://1',
+    '--node-ip=10.0.0.1',
+    '--node-status-update-frequency=4s',
+  );
+  assert.deepEqual(
+    [cluster?.bootstrapKubeconfig, cluster?.certificateDirectory, cluster?.rotateCertificates],
+    ['/b', '/c', true],
+  );
+  assert.deepEqual([cluster?.api.qps, cluster?.events.burst], [7, 9]);
+  const { register, labels, taints, externalCloud, providerId, ip, updateFrequencyMs } = cluster!.node;
+  assert.deepEqual(
+    { register, labels, taints, externalCloud, providerId, ip, updateFrequencyMs },
+    {
+      register: false,
+      labels: { a: 'b' },
+      taints: [{ key: 'k', value: 'v', effect: 'NoSchedule' }],
+      externalCloud: true,
+      providerId: 'x://1',
+      ip: '10.0.0.1',
+      updateFrequencyMs: 4000,
+    },
+  );
 });

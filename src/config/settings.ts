@@ -23,6 +23,8 @@ export interface NodeAgentSettings {
   /** `--hostname-override`, trimmed and in lower case; undefined: the host's own name. */
   readonly hostnameOverride: string | undefined;
   readonly runOnce: boolean;
+  /** Undefined without `--kubeconfig` and `--bootstrap-kubeconfig`: the node stands alone. */
+  readonly cluster: ClusterSettings | undefined;
 
   readonly staticPods: {
     readonly path: string | undefined;
@@ -133,6 +135,49 @@ export interface NodeAgentSettings {
   };
 }
 
+/** How this node is a member of a cluster. */
+export interface ClusterSettings {
+  /** Path; where a bootstrap kubeconfig is given, the file is made. */
+  readonly kubeconfig: string;
+  /** Empty when not given. */
+  readonly bootstrapKubeconfig: string;
+  /** `--cert-dir` */
+  readonly certificateDirectory: string;
+  readonly rotateCertificates: boolean;
+  /** `serverTLSBootstrap`: the cluster signs the certificate that the agent serves with. */
+  readonly serverTlsBootstrap: boolean;
+  /** Limits of requests a second; 0 means what Kubernetes' clients mean by it. */
+  readonly api: { readonly qps: number; readonly burst: number };
+  /** Limits of events a second; `qps` 0 for none. */
+  readonly events: { readonly qps: number; readonly burst: number };
+  readonly node: NodeSettings;
+  readonly changeDetection: KubeletConfiguration['configMapAndSecretChangeDetectionStrategy'];
+}
+
+/** What the Node object says of this node. */
+export interface NodeSettings {
+  /** False: somebody else creates the Node object. */
+  readonly register: boolean;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly taints: KubeletConfiguration['registerWithTaints'];
+  /** Undefined: none. */
+  readonly providerId: string | undefined;
+  /** `--cloud-provider=external` */
+  readonly externalCloud: boolean;
+  /** `--node-ip` as given: empty, an address, or an IPv4 and an IPv6 address with a comma. */
+  readonly ip: string;
+  /** Files that may hold the machine's id and the id of its boot; the first one that can be read counts. */
+  readonly machineIdFiles: readonly string[];
+  readonly bootIdFiles: readonly string[];
+  /** Port of the HTTPS server. */
+  readonly port: number;
+  readonly updateFrequencyMs: number;
+  readonly reportFrequencyMs: number;
+  readonly leaseDurationSeconds: number;
+  /** Images in the status; -1 for all. */
+  readonly maxImages: number;
+}
+
 interface Loaded {
   readonly configuration: KubeletConfiguration;
   readonly flags: FlagValues;
@@ -146,6 +191,7 @@ export function resolveSettings(loaded: Loaded, cwd = process.cwd()): NodeAgentS
     rootDirectory: path.resolve(cwd, flags['root-dir']),
     hostnameOverride: given(flags['hostname-override'].trim().toLowerCase()),
     runOnce: configuration.runOnce,
+    cluster: clusterSettings(loaded, cwd),
     staticPods: {
       path: absolute(configuration.staticPodPath, cwd),
       url: given(configuration.staticPodURL),
@@ -193,6 +239,44 @@ export function resolveSettings(loaded: Loaded, cwd = process.cwd()): NodeAgentS
       vmodule: configuration.logging.vmodule ?? [],
     },
   };
+}
+
+function clusterSettings({ configuration, flags }: Loaded, cwd: string): ClusterSettings | undefined {
+  const kubeconfig = absolute(flags.kubeconfig, cwd);
+  if (kubeconfig === undefined) return undefined;
+  return {
+    kubeconfig,
+    bootstrapKubeconfig: absolute(flags['bootstrap-kubeconfig'], cwd) ?? '',
+    certificateDirectory: path.resolve(cwd, flags['cert-dir']),
+    rotateCertificates: configuration.rotateCertificates,
+    serverTlsBootstrap: configuration.serverTLSBootstrap,
+    api: { qps: configuration.kubeAPIQPS, burst: configuration.kubeAPIBurst },
+    events: { qps: configuration.eventRecordQPS, burst: configuration.eventBurst },
+    node: nodeSettings({ configuration, flags }),
+    changeDetection: configuration.configMapAndSecretChangeDetectionStrategy,
+  };
+}
+
+function nodeSettings({ configuration, flags }: Pick<Loaded, 'configuration' | 'flags'>): NodeSettings {
+  return {
+    register: configuration.registerNode,
+    labels: flags['node-labels'],
+    taints: configuration.registerWithTaints ?? [],
+    providerId: given(configuration.providerID),
+    externalCloud: flags['cloud-provider'] === 'external',
+    ip: flags['node-ip'],
+    machineIdFiles: fileList(flags['machine-id-file']),
+    bootIdFiles: fileList(flags['boot-id-file']),
+    port: configuration.port,
+    updateFrequencyMs: parseDuration(configuration.nodeStatusUpdateFrequency),
+    reportFrequencyMs: parseDuration(configuration.nodeStatusReportFrequency),
+    leaseDurationSeconds: configuration.nodeLeaseDurationSeconds,
+    maxImages: configuration.nodeStatusMaxImages,
+  };
+}
+
+function fileList(text: string): string[] {
+  return text.split(',').filter((file) => file !== '');
 }
 
 function imageSettings({ configuration, flags, gates }: Loaded, cwd: string): NodeAgentSettings['images'] {

@@ -41,6 +41,8 @@ export interface NodePresenceOptions {
   readonly startedAt: number;
   /** Settles when the runtime has been looked at for the first time. */
   readonly firstLook?: Promise<unknown>;
+  /** Each version of the Node object, once it is this machine's. */
+  readonly onNode?: (node: Node) => void;
   readonly onPodCidrs?: (cidrs: readonly string[]) => void;
   readonly onPlacement?: (placement: NodePlacement) => void;
   /** 0 to below 1; `Math.random` by default. */

@@ -10,6 +10,8 @@ export interface NodeWatchOptions {
   readonly nodeName: string;
   readonly own: OwnNode;
   readonly createReflector: (options: ReflectorOptions<Node>) => Pick<Reflector<Node>, 'run'>;
+  /** Each version of the object, the present one first. */
+  readonly onNode?: (node: Node) => void;
   /** The pod CIDRs, once there are any and when they change: for the runtime's `UpdateRuntimeConfig`. */
   readonly onPodCidrs?: (cidrs: readonly string[]) => void;
   /** Labels, taints and cordon, once known and when they change: for admission. */
@@ -45,7 +47,8 @@ export class NodeWatch {
 
   #tell(after: Node | undefined, before: Node | undefined): void {
     if (after === undefined) return;
-    const { onPodCidrs, onPlacement } = this.#options;
+    const { onNode, onPodCidrs, onPlacement } = this.#options;
+    onNode?.(after);
     const cidrs = podCidrsOf(after);
     if (cidrs.length > 0 && cidrs.join() !== podCidrsOf(before).join()) onPodCidrs?.(cidrs);
     const placement = placementOf(after);

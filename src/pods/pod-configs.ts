@@ -5,11 +5,12 @@
  */
 import { readFile, stat } from 'node:fs/promises';
 import type { ContainerMount } from '../kubernetes/container-mount.ts';
-import { buildEnvironment, EnvironmentError, noEnvironmentSources } from '../kubernetes/environment.ts';
+import { buildEnvironment, EnvironmentError } from '../kubernetes/environment.ts';
 import type { ContainerPlace } from '../kubernetes/init-containers.ts';
 import { podHostname } from '../kubernetes/pod-hostname.ts';
 import type { ResourceAmounts } from '../kubernetes/pod-resources.ts';
 import type { Pod } from '../kubernetes/types.ts';
+import { NotSyncedError } from '../objects/synced-objects.ts';
 import type { ContainerConfig, PodSandboxConfig } from '../runtime/generated/cri.ts';
 import type { ImageOutcome, ImagePuller, ImageRequest } from '../runtime/images/image-puller.ts';
 import { containerConfig } from '../runtime/translation/container-config.ts';
@@ -22,7 +23,9 @@ import type { ImageUser, NodeSecuritySettings } from '../runtime/translation/sec
 import { type EventRecorder, podEventObject } from '../telemetry/events.ts';
 import { ContainerMountError } from '../volumes/container-mounts.ts';
 import type { PodVolumes } from '../volumes/pod-volumes.ts';
+import { VolumeFileError } from '../volumes/volume-file.ts';
 import type { MountedVolume } from '../volumes/volume-kind.ts';
+import type { ClusterKnowledge } from './cluster-knowledge.ts';
 import {
   type DnsConfig,
   maxResolvConfBytes,
@@ -39,7 +42,8 @@ import { nextBackoffAnnotation } from './restart-backoff.ts';
 
 export interface NodePodConfigsOptions {
   readonly nodeName: string;
-  readonly nodeAddresses: readonly string[];
+  /** Addresses of the node as they are now: `status.hostIPs`. */
+  readonly nodeAddresses: () => readonly string[];
   readonly nodeAllocatable: ResourceAmounts;
   readonly dns: Omit<NodeDns, 'host'>;
   /** `resolvConf`; absent when pods get nothing from the node. */
@@ -60,7 +64,12 @@ export interface NodePodConfigsOptions {
   readonly images: ImagePuller;
   readonly pullMessages: PullMessages;
   /** Credentials of the node and of the pod for an image. */
-  readonly credentialsFor: (image: string, pod: Pod) => ReturnType<NonNullable<ImageRequest['credentials']>>;
+  readonly credentialsFor: (
+    image: string,
+    pod: Pod,
+    signal: AbortSignal,
+  ) => ReturnType<NonNullable<ImageRequest['credentials']>>;
+  readonly cluster: ClusterKnowledge;
   readonly events: EventRecorder;
 }
 
@@ -69,6 +78,9 @@ export interface PodUserNamespaces extends Pick<UserNamespaces, 'allocate' | 're
   /** Whether containers of this runtime handler can have one. */
   supports(runtimeHandler: string): boolean;
 }
+
+/** What keeps a container from being made until the pod, or what it refers to, is another. */
+const configErrors = [EnvironmentError, ContainerMountError, VolumeFileError, NotSyncedError];
 
 export class NodePodConfigs implements PodConfigs, ImageSupply {
   readonly #options: NodePodConfigsOptions;
@@ -96,9 +108,8 @@ export class NodePodConfigs implements PodConfigs, ImageSupply {
     this.#imageUsers.delete(podUid);
   }
 
-  /** The handler of a runtime class is known to the API server only; without one there is the default. */
-  runtimeHandler(): string {
-    return '';
+  runtimeHandler(pod: Pod): Promise<string> {
+    return this.#options.cluster.runtimeHandler(pod);
   }
 
   async ensure({ pod, place, signal }: Parameters<ImageSupply['ensure']>[0]): Promise<ImageOutcome> {
@@ -111,7 +122,7 @@ export class NodePodConfigs implements PodConfigs, ImageSupply {
         {
           podUid: pod.metadata.uid,
           image,
-          credentials: () => credentialsFor(image, pod),
+          credentials: () => credentialsFor(image, pod, signal),
           onProgress,
           policy: container.imagePullPolicy ?? 'IfNotPresent',
           // What is wrong with the sandbox is told where it is made; the image is the same.
@@ -170,7 +181,7 @@ export class NodePodConfigs implements PodConfigs, ImageSupply {
   async #userNamespace(pod: Pod): Promise<UserNamespaceRange | undefined> {
     if (pod.spec.hostUsers !== false) return undefined;
     const { userNamespaces } = this.#options;
-    const handler = this.runtimeHandler();
+    const handler = await this.runtimeHandler(pod);
     if (!userNamespaces?.supports(handler)) {
       throw new UserNamespaceError(
         `RuntimeClass handler ${JSON.stringify(handler)} does not support user namespaces; ` +
@@ -184,20 +195,27 @@ export class NodePodConfigs implements PodConfigs, ImageSupply {
     try {
       return await this.#container(request);
     } catch (error) {
-      const isSpec = error instanceof EnvironmentError || error instanceof ContainerMountError;
-      throw isSpec ? new ContainerConfigError(error.message, { cause: error }) : error;
+      if (!configErrors.some((kind) => error instanceof kind)) throw error;
+      throw new ContainerConfigError((error as Error).message, { cause: error });
     }
   }
 
   async #container(request: ContainerConfigRequest): Promise<ContainerConfig> {
     const { pod, place, attempt, sandbox, imageRef, nextBackoffMs, targetId, signal } = request;
     const { nodeName, nodeAddresses, nodeAllocatable, resources, security, stopSignals } = this.#options;
+    const { cluster, volumes } = this.#options;
     const { container } = place;
+    const readFile = (volume: string, path: string) => volumes.readFile(pod, volume, path);
+    const [sources, serviceVariables] = await Promise.all([
+      cluster.environment({ pod, container, readFile }, signal),
+      cluster.serviceVariables(pod, signal),
+    ]);
     const environment = buildEnvironment({
       pod,
       container,
-      facts: { nodeName, hostIps: nodeAddresses, podIps: sandbox.ips, nodeAllocatable },
-      sources: noEnvironmentSources,
+      facts: { nodeName, hostIps: nodeAddresses(), podIps: sandbox.ips, nodeAllocatable },
+      sources,
+      serviceVariables,
     });
     return containerConfig({
       pod,
@@ -233,7 +251,7 @@ export class NodePodConfigs implements PodConfigs, ImageSupply {
         container,
         volumes: this.#volumes.get(pod.metadata.uid) ?? [],
         lookup: (name) => environment.get(name),
-        recursiveReadOnlySupported: recursiveReadOnly(this.runtimeHandler()),
+        recursiveReadOnlySupported: recursiveReadOnly(await this.runtimeHandler(pod)),
         selinuxEnabled: selinux,
       },
       signal,

@@ -27,7 +27,14 @@ import {
   type PodView,
   type TerminalVerdict,
 } from './pod-view.ts';
-import { forgetGone, forgetUnwanted, type Outcome, remember } from './remember.ts';
+import {
+  dependsOnObjects,
+  forgetGone,
+  forgetObjectFailures,
+  forgetUnwanted,
+  type Outcome,
+  remember,
+} from './remember.ts';
 import { podStatus } from './status/pod-status.ts';
 
 /** What a worker needs of the world. */
@@ -67,6 +74,13 @@ export interface PodReport {
   readonly previousPlan: Plan | undefined;
 }
 
+interface InFlight {
+  readonly action: Action;
+  readonly abort: AbortController;
+  /** Objects the pod refers to have changed since it began. */
+  overtaken: boolean;
+}
+
 export interface PodWorkerOptions {
   readonly pod: Pod;
   readonly ports: PodWorkerPorts;
@@ -91,7 +105,7 @@ export class PodWorker {
   /** What the probes said last, by container id. */
   #health: PodView['health'] = {};
   #plan: Plan | undefined;
-  readonly #inFlight = new Map<string, { action: Action; abort: AbortController }>();
+  readonly #inFlight = new Map<string, InFlight>();
   /** By action key: what succeeded last, while it is still wanted. */
   readonly #lastSuccess = new Map<string, Action>();
   #turn: 'idle' | 'scheduled' | 'running' | 'running-again' = 'idle';
@@ -159,6 +173,16 @@ export class PodWorker {
     ) {
       return;
     }
+    this.wake();
+  }
+
+  /** An object the pod refers to has changed: what failed for its sake is tried again now, not when it is due. */
+  retryObjects(): void {
+    // What is under way may have seen the objects as they were: should it fail, that says nothing.
+    for (const entry of this.#inFlight.values()) entry.overtaken = true;
+    const memory = forgetObjectFailures(this.#memory);
+    if (memory === this.#memory) return;
+    this.#memory = memory;
     this.wake();
   }
 
@@ -339,7 +363,8 @@ export class PodWorker {
     const { clock, logger } = this.#ports;
     const abort = new AbortController();
     const pod = podKey(this.#pod);
-    this.#inFlight.set(key, { action, abort });
+    const entry: InFlight = { action, abort, overtaken: false };
+    this.#inFlight.set(key, entry);
     const { kind, reason, ...fields } = action;
     logger.v(2, 'Acting for pod', { pod, action: kind, reason, ...fields });
     const startedAt = clock.now();
@@ -368,16 +393,21 @@ export class PodWorker {
         cancelSlow();
         this.#inFlight.delete(key);
         if (this.#ended) return;
-        if (this.#counts(action, outcome, context)) this.#learn(action, outcome);
+        if (this.#counts(entry, outcome, context)) this.#learn(action, outcome);
         logger.v(4, 'Acted for pod', { pod, action: kind, ok: outcome.ok, ms: clock.now() - startedAt });
         this.wake();
       });
   }
 
   /** Whether the outcome still says something about what is wanted now. */
-  #counts(action: Action, outcome: Outcome, { pod, memory, signal }: ActionContext): boolean {
+  #counts(
+    { action, overtaken }: InFlight,
+    outcome: Outcome,
+    { pod, memory, signal }: ActionContext,
+  ): boolean {
     // What the worker itself cut off has not failed: the next try need not wait.
     if (!outcome.ok && signal.aborted) return false;
+    if (!outcome.ok && overtaken && dependsOnObjects(action, outcome)) return false;
     // The record may hold what has been overtaken meanwhile, and has to be written again.
     return action.kind !== 'write-record' || (pod === this.#pod && memory.terminal === this.#memory.terminal);
   }

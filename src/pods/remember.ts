@@ -68,6 +68,23 @@ export function forgetUnwanted(memory: PodMemory, wanted: ReadonlySet<string>): 
   return { ...memory, failures: Object.fromEntries(kept) };
 }
 
+/**
+ * Whether a failure may end with another state of the objects the pod refers to: volumes that could not be
+ * set up, containers that could not be configured.
+ */
+export function dependsOnObjects({ kind }: Pick<Action, 'kind'>, { reason }: { reason: string }): boolean {
+  return kind === 'set-up-volumes' || reason === 'CreateContainerConfigError';
+}
+
+/** Lets go of failures that {@link dependsOnObjects}; the same memory when there are none. */
+export function forgetObjectFailures(memory: PodMemory): PodMemory {
+  const kept = Object.entries(memory.failures).filter(
+    ([key, failure]) => !dependsOnObjects({ kind: key.split(':')[0] as Action['kind'] }, failure),
+  );
+  if (kept.length === Object.keys(memory.failures).length) return memory;
+  return { ...memory, failures: Object.fromEntries(kept) };
+}
+
 function learn(memory: PodMemory, action: Action, learned: Learned): PodMemory {
   const { nextAttempts, image, preStopBegan } = learned;
   return {

@@ -26,6 +26,8 @@ export interface RuntimeObserverOptions {
   readonly onChange: (uid: string) => void;
   /** Called with the container's id when the kernel killed something in its memory cgroup. */
   readonly onOom?: (containerId: string) => void;
+  /** The runtime has been seen whole. */
+  readonly onRelisted?: () => void;
 }
 
 /** The safety net's mesh: wide where events tell of every exit, narrow where nothing does. */
@@ -223,6 +225,7 @@ export class RuntimeObserver {
     return this.#relists.run('all', async () => {
       await this.#list({}, signal);
       this.#lastRelist = this.#options.clock.now();
+      this.#options.onRelisted?.();
     });
   }
 

@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { standAlone } from '../../src/agent/cluster/stand-alone.ts';
 import { isOurs, podFromRuntime, rootAnnotation } from '../../src/agent/ownership.ts';
 import { Limiter } from '../../src/concurrency/limiter.ts';
 import type { Pod, PodStatus } from '../../src/kubernetes/types.ts';
@@ -282,7 +283,7 @@ function buildServices(
   const { clock } = world;
   const configs = new NodePodConfigs({
     nodeName: 'node',
-    nodeAddresses: ['192.0.2.1'],
+    nodeAddresses: () => ['192.0.2.1'],
     nodeAllocatable: new Map(),
     dns: { clusterDns: [], clusterDomain: '', nodeIps: ['192.0.2.1'] },
     resolvConf: undefined,
@@ -310,6 +311,7 @@ function buildServices(
     images: new ImagePuller({ images: runtime, clock }),
     pullMessages: new PullMessages(() => {}),
     credentialsFor: async () => [],
+    cluster: standAlone().objects,
     events: recorder,
   });
   const services: PodServices = {
@@ -317,7 +319,7 @@ function buildServices(
     observer,
     images: configs,
     configs: {
-      runtimeHandler: () => configs.runtimeHandler(),
+      runtimeHandler: (pod) => configs.runtimeHandler(pod),
       sandbox: (pod, attempt) => outside.pass('configs.sandbox', () => configs.sandbox(pod, attempt)),
       container: (request) => outside.pass('configs.container', () => configs.container(request)),
     },

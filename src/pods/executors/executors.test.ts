@@ -73,7 +73,7 @@ function scene(broken: Readonly<Record<string, Error>> = {}, shown: ObservedPod 
     },
     images: { ensure: act('ensure', { ok: true as const, imageRef: 'sha256:1' }) },
     configs: {
-      runtimeHandler: () => '',
+      runtimeHandler: async () => '',
       sandbox: act('sandboxConfig', PodSandboxConfig.decode(empty)),
       container: act('containerConfig', ContainerConfig.decode(empty)),
     },

@@ -72,7 +72,8 @@ export interface ImageSupply {
 
 /** From specs to the runtime's configurations, with everything that is particular to this node. */
 export interface PodConfigs {
-  runtimeHandler(pod: Pod): string;
+  /** Rejects while the pod's RuntimeClass is not known. */
+  runtimeHandler(pod: Pod): Promise<string>;
   sandbox(pod: Pod, attempt: number): Promise<PodSandboxConfig>;
   /** Rejects with {@link ContainerConfigError} when the spec cannot be met. */
   container(request: ContainerConfigRequest): Promise<ContainerConfig>;

@@ -32,7 +32,7 @@ export const createSandbox: Executor<'create-sandbox'> = async (action, context,
   let podSandboxId: string;
   try {
     const config = await configs.sandbox(pod, action.attempt);
-    const request = { config, runtimeHandler: configs.runtimeHandler(pod) };
+    const request = { config, runtimeHandler: await configs.runtimeHandler(pod) };
     ({ podSandboxId } = await calls.run(() => runtime.runPodSandbox(request, { signal }), {
       priority: callPriority.sandbox,
       signal,

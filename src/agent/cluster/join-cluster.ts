@@ -1,0 +1,100 @@
+/**
+ * Makes the node a member of the cluster that `--kubeconfig` leads to. Nothing here waits for the API
+ * server: credentials come in the background, and until then the node keeps what it has.
+ */
+import { createReflectors } from '../../client/reflector.ts';
+import { KUBERNETES_VERSION } from '../../config/kubernetes-version.ts';
+import type { ClusterSettings } from '../../config/settings.ts';
+import { goArchitecture } from '../../node/machine-identity.ts';
+import { ApiEvents, allEvents } from '../../pods/report/api-events.ts';
+import type { EventRecorder } from '../../telemetry/events.ts';
+import type { NodeAgentOptions } from '../node-agent.ts';
+import type { MachineFacts } from '../node-facts.ts';
+import { nodeResources } from '../node-resources.ts';
+import { ClusterNode } from './cluster-node.ts';
+import { ClusterObjects } from './cluster-objects.ts';
+import { ClusterPods } from './cluster-pods.ts';
+import { DeferredApiClient } from './deferred-client.ts';
+import { keepCredentials } from './keep-credentials.ts';
+import type { Membership } from './membership.ts';
+import { ServingCertificateKeeper } from './serving-certificate-keeper.ts';
+import { standAlone } from './stand-alone.ts';
+
+export interface MembershipOptions
+  extends Pick<NodeAgentOptions, 'settings' | 'clock' | 'logger' | 'metrics'> {
+  readonly nodeName: string;
+  readonly facts: MachineFacts;
+  /** The node's own log of events. */
+  readonly events: EventRecorder;
+}
+
+/** As the settings say. Throws when what they say of the node cannot be used. */
+export function membershipOf(options: MembershipOptions): Membership {
+  const { cluster } = options.settings;
+  return cluster ? joinCluster(options, cluster) : standAlone(options.events);
+}
+
+function joinCluster(options: MembershipOptions, cluster: ClusterSettings): Membership {
+  const { settings, nodeName, facts, clock, logger, metrics } = options;
+  const random = Math.random;
+  const client = new DeferredApiClient(clock);
+  const createReflector = createReflectors({ client, clock, random, logger });
+  const shared = { client, createReflector, nodeName, clock, random, logger, metrics };
+
+  const apiEvents = new ApiEvents({ api: client, nodeName, clock, logger, ...cluster.events });
+  const events = allEvents(options.events, apiEvents);
+  const servingCertificate = cluster.serverTlsBootstrap
+    ? new ServingCertificateKeeper({ ...shared, directory: cluster.certificateDirectory })
+    : undefined;
+  const objects = new ClusterObjects({
+    ...shared,
+    strategy: cluster.changeDetection,
+    syncMs: settings.resyncMs,
+    onChange: (podUids) => pods.referencesChanged(podUids),
+    events,
+  });
+  const pods = new ClusterPods({ ...shared, nodeUid: () => node.uid, references: objects });
+  let nodeUid: string | undefined;
+  const node = new ClusterNode({
+    ...shared,
+    settings: cluster,
+    facts,
+    resources: nodeResources(facts, settings),
+    events,
+    onNode: (object) => {
+      servingCertificate?.nodeChanged(object);
+      if (object.metadata.uid !== nodeUid) pods.nodeChanged();
+      nodeUid = object.metadata.uid;
+    },
+  });
+  return {
+    api: client,
+    servingCertificate,
+    events,
+    node,
+    objects,
+    pods,
+    attach: (rooms) => pods.attach(rooms),
+    async run(signal) {
+      objects.start();
+      const userAgent = `kubelet/${KUBERNETES_VERSION} (linux/${goArchitecture(process.arch)})`;
+      const credentials = {
+        ...cluster,
+        nodeName,
+        client: { ...cluster.api, userAgent, clock, random, logger, metrics },
+        use: client.use.bind(client),
+      };
+      await Promise.all([
+        keepCredentials(credentials, signal),
+        node.run(signal),
+        servingCertificate?.run(signal),
+      ]);
+    },
+    close() {
+      pods.close();
+      objects.close();
+      node.close();
+      apiEvents.close();
+    },
+  };
+}
