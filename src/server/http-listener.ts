@@ -6,6 +6,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../concurrency/clock.ts';
 import type { Logger } from '../telemetry/logger.ts';
+import { refuseBrokenRequests } from './refuse-broken-requests.ts';
 
 const idleTimeout = 90_000;
 const requestTimeout = 4 * 3600 * 1000;
@@ -49,6 +50,7 @@ export async function listen(
   const { createServer } = process.getBuiltinModule('node:http');
   const limits = { maxHeaderSize, requestTimeout, headersTimeout, keepAliveTimeout: idleTimeout };
   const server = createServer(limits, handler);
+  refuseBrokenRequests(server, options.clock);
   server.maxConnections = maxConnections;
   // Also ends answers that the client does not read.
   server.setTimeout(idleTimeout);

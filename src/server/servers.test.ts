@@ -282,12 +282,7 @@ describe('the read-only server', () => {
   it('refuses headers beyond a megabyte and lines that are not HTTP', async (t) => {
     const server = await readOnly(t);
     assert.equal((await ask(server, '/pods', 'GET', { big: 'x'.repeat(500_000) })).status, 200);
-    // The server hangs up in the middle of what it refuses; its answer may be lost on the way.
-    const refused = await ask(server, '/pods', 'GET', { big: 'x'.repeat(1_100_000) }).then(
-      ({ status }) => status,
-      (error: NodeJS.ErrnoException) => error.code,
-    );
-    assert.ok([431, 'ECONNRESET', 'EPIPE'].includes(refused ?? ''), String(refused));
+    assert.equal((await ask(server, '/pods', 'GET', { big: 'x'.repeat(1_100_000) })).status, 431);
     const socket = connect(server.port, '127.0.0.1');
     socket.end('rubbish\r\n\r\n');
     const text = await new Promise<string>((resolve) => {

@@ -1,7 +1,4 @@
-/**
- * From the runtime's answers to what deciding reads. Only what carries a pod's uid as a label is looked at:
- * everything else in the runtime belongs to somebody else.
- */
+/** From the runtime's answers to what deciding reads. Pure. */
 import { containerAnnotations, runtimeLabels } from '../../kubernetes/pod-identity.ts';
 import {
   type Container,
