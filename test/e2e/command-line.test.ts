@@ -12,11 +12,13 @@ describe('--runonce', () => {
   it('runs every manifest, tells what became of each, and exits 0 when all ran', async () => {
     agent.write('server', shellPod('server', idle));
     agent.write('task', shellPod('task', 'exit 0', { restartPolicy: 'Never' }));
+    agent.write('service', shellPod('service', idle, { restartPolicy: 'OnFailure' }));
     await agent.start({ flags: ['--runonce'] });
     assert.equal(await agent.ended(), 0, agent.output);
     assert.match(agent.output, /default\/server-node\tran\trunning/);
+    assert.match(agent.output, /default\/service-node\tran\trunning/);
     assert.match(agent.output, /default\/task-node\tran\tsucceeded/);
-    assert.equal(await agent.ours(), 2, 'the pods are left running');
+    assert.equal(await agent.ours(), 3, 'the pods are left running');
   });
 
   it('exits 1 when one did not', async () => {
