@@ -23,7 +23,7 @@ export function buildPodGarbage(
   { built, observer, workers, sources, nodeName, events }: PodGarbageRooms,
 ): PodGarbage {
   const { directories, services, volumes } = built;
-  const { runtime } = services;
+  const { runtime, cgroups } = services;
   return new PodGarbage({
     runtime: built.runtime,
     rules: settings.deadContainers,
@@ -48,7 +48,13 @@ export function buildPodGarbage(
     desired: () => (sources.ready ? new Set(sources.pods.keys()) : undefined),
     isLookedAfter: (uid) => workers.get(uid) !== undefined,
     directories,
-    volumes,
+    // The cgroup of a pod whose record is lost is found by its uid, as its volumes are.
+    volumes: {
+      async tearDown(uid, signal) {
+        await volumes.tearDown(uid, signal);
+        await cgroups.removePod(uid, { signal });
+      },
+    },
     podLogsDirectory: settings.podLogsDirectory,
     containerLogsDirectory: built.containerLogsDirectory,
     podUidLabel: runtimeLabels.podUid,

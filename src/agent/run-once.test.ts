@@ -139,13 +139,13 @@ describe('a single run', () => {
       sources: { pods: new Map([['u', pod(policy)]]), ready: true, errors: [] },
       workers: { get: () => ({ status: status((clock.now() - began) / 1000) }) },
     };
-    let code: number | undefined;
-    const run = runOnce(agent, clock, (line) => lines.push(line)).then((answer) => (code = answer));
-    for (let next = clock.nextTimer(); code === undefined; next = clock.nextTimer()) {
-      if (next !== undefined) await clock.advance(next - clock.now());
+    const run = runOnce(agent, clock, (line) => lines.push(line));
+    await settle();
+    for (let next = clock.nextTimer(); next !== undefined; next = clock.nextTimer()) {
+      await clock.advance(next - clock.now());
       await settle();
     }
-    await run;
+    const code = await run;
     return { code, lines, seconds: (clock.now() - began) / 1000 };
   }
 

@@ -26,6 +26,7 @@ const giveUpAfterMs = 1000 * (2 ** 10 - 1);
 /** Nothing waits for the loop that watches. */
 const lookEveryMs = 200;
 
+/** What is known of a pod: `ran` and `failed` are for good. */
 export type RunOnceVerdict =
   | { readonly kind: 'ran'; readonly detail: string }
   | { readonly kind: 'failed'; readonly detail: string }

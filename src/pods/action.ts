@@ -72,7 +72,9 @@ export type Action =
   /** Remove directories, logs and record: the last trace of the pod. */
   | { readonly kind: 'erase'; readonly reason: string };
 
+/** The name of a kind of action. */
 export type ActionKind = Action['kind'];
+/** The action of one kind. */
 export type ActionOf<Kind extends ActionKind> = Extract<Action, { kind: Kind }>;
 
 /** The key that says what an action works on. */
@@ -106,6 +108,9 @@ export function actionKey(action: Action): string {
   }
 }
 
+/** {@link actionKey} of what is done for the image of a container. */
 export const imageKey = (container: string) => `image/${container}`;
+/** {@link actionKey} of what is done to a container, one instance after the other. */
 export const containerKey = (container: string) => `container/${container}`;
+/** {@link actionKey} of what is done to one sandbox. */
 export const sandboxKey = (sandboxId: string) => `sandbox/${sandboxId}`;

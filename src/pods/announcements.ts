@@ -8,6 +8,7 @@ import { podEventObject } from '../telemetry/events.ts';
 import { deadlineExceeded } from './pod-end.ts';
 import type { PodReport } from './pod-worker.ts';
 
+/** An event about a pod or a container of it. */
 export interface Announcement {
   readonly object: EventObject;
   readonly type: 'Normal' | 'Warning';

@@ -16,6 +16,7 @@ import type { PodView } from './pod-view.ts';
 import { carriedBackoff, isWaiting, restartBackoff } from './restart-backoff.ts';
 import { mayRestart } from './restart-rule.ts';
 
+/** Plans for every container of the pod in `sandbox`; nothing is made before the pod is `prepared`. */
 export function decideContainers(
   draft: PlanDraft,
   view: PodView,

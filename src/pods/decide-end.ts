@@ -14,6 +14,7 @@ import { planStop } from './plan-stop.ts';
 import { endByDeletion } from './pod-end.ts';
 import type { PodView } from './pod-view.ts';
 
+/** How a pod is to end. */
 export interface EndTerms {
   readonly graceSeconds: number;
   /** When the grace period began, epoch milliseconds. */
@@ -24,6 +25,7 @@ export interface EndTerms {
   readonly releasesObject?: boolean;
 }
 
+/** The next steps of a pod's end; finished when nothing of it is left, unless its remains are kept. */
 export function decideEnd(view: PodView, terms: EndTerms): Plan {
   const { observed, memory, pod } = view;
   const draft = new PlanDraft(view);

@@ -3,6 +3,7 @@ import { instancesOf, isLive, newestSandbox } from './instances.ts';
 import type { PlanDraft } from './plan.ts';
 import type { PodView } from './pod-view.ts';
 
+/** Plans the removal of dead instances and sandboxes beyond those that are kept. */
 export function planRemains(draft: PlanDraft, { observed, memory, node }: PodView): void {
   const kept = new Set<string>();
   for (const name of new Set(observed.containers.map((container) => container.name))) {

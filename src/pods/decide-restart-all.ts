@@ -16,6 +16,7 @@ import { planStop } from './plan-stop.ts';
 import type { PodView } from './pod-view.ts';
 import { isWaiting, restartBackoff } from './restart-backoff.ts';
 
+/** What containers are said to wait for, and to have ended by, while the whole pod starts over. */
 export const restartingAllContainers = {
   reason: 'RestartingAllContainers',
   message: 'The container is removed because RestartAllContainers in place',

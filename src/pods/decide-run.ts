@@ -10,6 +10,7 @@ import { activeDeadline } from './pod-end.ts';
 import type { PodView } from './pod-view.ts';
 import { isWaiting, retryDelay } from './restart-backoff.ts';
 
+/** The next steps of a pod that is wanted and has not come to its end. */
 export function decideRun(view: PodView): Plan {
   const { pod, observed, memory } = view;
   const draft = new PlanDraft(view);

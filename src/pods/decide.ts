@@ -8,6 +8,7 @@ import { type Plan, PlanDraft } from './plan.ts';
 import { podEnd } from './pod-end.ts';
 import type { PodView } from './pod-view.ts';
 
+/** The next steps for a pod. Never throws; an empty plan says that the pod is as it is wanted. */
 export function decide(view: PodView): Plan {
   const { intent, memory } = view;
   if (intent.kind === 'terminate') return decideEnd(view, { ...intent, keepRemains: false });

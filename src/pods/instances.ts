@@ -47,6 +47,7 @@ export function usableSandbox(observed: ObservedPod, hostNetwork: boolean): Obse
   return hostNetwork || newest.ips.length > 0 ? newest : undefined;
 }
 
+/** The sandbox made last, whatever has become of it. */
 export function newestSandbox(observed: ObservedPod): ObservedSandbox | undefined {
   let newest: ObservedSandbox | undefined;
   for (const sandbox of observed.sandboxes) {

@@ -6,6 +6,7 @@ import type { ObservedContainer } from '../runtime/observed-pod.ts';
 import type { PlanDraft } from './plan.ts';
 import type { PodView } from './pod-view.ts';
 
+/** A container that is to be stopped, and how. */
 export interface Stop {
   readonly container: ObservedContainer;
   /** The whole grace period. Of 0, nothing is left for a hook. */
@@ -22,6 +23,7 @@ export interface Stop {
 /** What a container gets at least between TERM and KILL, once its pod's grace period is used up. */
 const minimumKillGraceSeconds = 2;
 
+/** Plans the next step of a stop: the hook if it is still to run, otherwise the stop itself. */
 export function planStop(draft: PlanDraft, { pod, memory, now }: PodView, stop: Stop): void {
   const { container, graceSeconds, reason } = stop;
   const target = { container: container.name, containerId: container.id };

@@ -11,6 +11,7 @@ export interface Waiting {
   readonly message?: string;
 }
 
+/** What a decision comes to. */
 export interface Plan {
   readonly actions: readonly Action[];
   /** By container name. */

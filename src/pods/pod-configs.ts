@@ -40,6 +40,7 @@ import type { ContainerConfigRequest, ImageSupply, PodConfigs } from './executor
 import type { PullMessages } from './pull-messages.ts';
 import { nextBackoffAnnotation } from './restart-backoff.ts';
 
+/** What configurations of this node depend on beside the pod. */
 export interface NodePodConfigsOptions {
   readonly nodeName: string;
   /** Addresses of the node as they are now: `status.hostIPs`. */
@@ -82,6 +83,7 @@ export interface PodUserNamespaces extends Pick<UserNamespaces, 'allocate' | 're
 /** What keeps a container from being made until the pod, or what it refers to, is another. */
 const configErrors = [EnvironmentError, ContainerMountError, VolumeFileError, NotSyncedError];
 
+/** Makes the runtime's configurations for pods and containers of this node. */
 export class NodePodConfigs implements PodConfigs, ImageSupply {
   readonly #options: NodePodConfigsOptions;
   readonly #volumes = new Map<string, readonly MountedVolume[]>();

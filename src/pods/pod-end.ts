@@ -10,12 +10,14 @@ import { newestInstance, usableSandbox } from './instances.ts';
 import type { PodView, TerminalVerdict } from './pod-view.ts';
 import { mayRestart } from './restart-rule.ts';
 
+/** The end of a pod whose `activeDeadlineSeconds` are over. */
 export const deadlineExceeded: TerminalVerdict = {
   phase: 'Failed',
   reason: 'DeadlineExceeded',
   message: 'Pod was active on the node longer than the specified deadline',
 };
 
+/** The end the pod has come to by itself; `undefined` while it may go on. */
 export function podEnd(view: PodView): TerminalVerdict | undefined {
   const deadline = activeDeadline(view);
   if (deadline !== undefined && view.now >= deadline) return deadlineExceeded;

@@ -12,6 +12,7 @@ import { ChecksummedFile } from '../linux/checksummed-file.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { TerminalVerdict } from './pod-view.ts';
 
+/** What is kept of one pod. */
 export interface PodRecord {
   readonly pod: Pod;
   /** Epoch milliseconds. */
@@ -21,6 +22,7 @@ export interface PodRecord {
   readonly status?: PodStatus;
 }
 
+/** The records of all pods, one file each. */
 export class PodRecords {
   readonly #directory: string;
   readonly #clock: Clock;

@@ -23,6 +23,7 @@ export type PodIntent =
       readonly releasesObject?: boolean;
     };
 
+/** Why a pod is to end. */
 export type TerminationCause =
   /** The pod left its source: afterwards nothing of it remains. */
   | 'deleted'
@@ -92,6 +93,7 @@ export interface PodMemory {
   readonly terminal?: TerminalVerdict;
 }
 
+/** The memory of a pod that nothing has been done for. */
 export const emptyMemory: PodMemory = {
   prepared: false,
   volumesReady: false,
@@ -122,6 +124,7 @@ export interface NodeRules {
   readonly deadContainersKept: number;
 }
 
+/** One pod at one moment: the whole input of {@link decide}. */
 export interface PodView {
   readonly pod: Pod;
   readonly intent: PodIntent;

@@ -57,6 +57,7 @@ export interface PodWorkerPorts {
   readonly hostIps: readonly string[];
 }
 
+/** What executors are told of the pod beside the action: everything as it was when the action began. */
 export interface ActionContext {
   readonly pod: Pod;
   readonly memory: PodMemory;
@@ -66,6 +67,7 @@ export interface ActionContext {
   readonly signal: AbortSignal;
 }
 
+/** What a look at a pod came to, for whoever tells others of it. */
 export interface PodReport {
   readonly pod: Pod;
   readonly status: PodStatus;
@@ -81,6 +83,7 @@ interface InFlight {
   overtaken: boolean;
 }
 
+/** What a worker is made with. */
 export interface PodWorkerOptions {
   readonly pod: Pod;
   readonly ports: PodWorkerPorts;
@@ -94,6 +97,7 @@ export interface PodWorkerOptions {
 /** An action that takes longer than this is named in the log. */
 const slowActionMs = 30_000;
 
+/** Looks after one pod from the moment it is known until nothing of it is left. */
 export class PodWorker {
   readonly #ports: PodWorkerPorts;
   readonly #onFinished: () => void;

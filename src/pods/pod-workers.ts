@@ -13,6 +13,7 @@ import { fullNameOf, podVersion } from './pod-version.ts';
 import type { TerminalVerdict, TerminationCause } from './pod-view.ts';
 import { PodWorker, type PodWorkerPorts } from './pod-worker.ts';
 
+/** What the rules between pods need beside the pods. */
 export interface PodWorkersOptions {
   readonly ports: PodWorkerPorts;
   readonly logger: Logger;
@@ -29,6 +30,7 @@ export interface PodWorkersOptions {
   readonly refuse?: (pod: Pod, others: readonly Pod[]) => TerminalVerdict | undefined;
 }
 
+/** All workers by uid, and the one place where they begin and end. */
 export class PodWorkers {
   readonly #options: PodWorkersOptions;
   readonly #workers = new Map<string, PodWorker>();

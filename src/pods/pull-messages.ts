@@ -7,6 +7,7 @@ import { type PullProgress, progressMessage } from '../runtime/images/pull-progr
 /** Each change becomes a new status of the pod, so not every look at the pull makes one. */
 const tellEveryMs = 5000;
 
+/** Keeps the words about pulls that are under way, by pod and container. */
 export class PullMessages {
   readonly #onChange: (podUid: string) => void;
   readonly #byPod = new Map<string, Map<string, string>>();

@@ -22,6 +22,7 @@ export interface Learned {
   readonly image?: { readonly container: string; readonly ref: string; readonly attempt: number };
 }
 
+/** The memory after the action came to this outcome at `now`, epoch milliseconds. */
 export function remember(memory: PodMemory, action: Action, outcome: Outcome, now: number): PodMemory {
   const key = failureKey(action);
   if (!outcome.ok) {

@@ -18,6 +18,7 @@ const usualInitialMs = 10_000;
 /** What of the node's rules the back-off depends on. */
 export type RestartBackoffRules = Pick<NodeRules, 'initialRestartBackoffMs' | 'maxRestartBackoffMs'>;
 
+/** When a container may start again. */
 export interface RestartBackoff {
   /** When the next instance may be made, epoch milliseconds. */
   readonly startAt: number;

@@ -26,6 +26,7 @@ export interface ProbedContainer {
   readonly terminating: boolean;
 }
 
+/** The container, and whom its probes tell. */
 export interface ContainerProbesOptions {
   readonly containerId: string;
   /** Epoch milliseconds. */
@@ -46,6 +47,7 @@ interface OpenedProbe {
   readonly report: ProbeReport;
 }
 
+/** All probes of one container instance, from its start to its end. */
 export class ContainerProbes {
   readonly #options: ContainerProbesOptions;
   readonly #probes = new Map<ProbeKind, OpenedProbe>();

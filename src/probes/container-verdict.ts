@@ -10,11 +10,13 @@ export interface ContainerHealth {
   readonly failed?: { readonly probe: 'liveness' | 'startup'; readonly graceSeconds?: number };
 }
 
+/** What the probes of a container come to together. */
 export interface ContainerVerdict {
   readonly health: ContainerHealth;
   readonly open: Readonly<Record<ProbeKind, boolean>>;
 }
 
+/** What each probe says; absent for a probe the container does not have. */
 export interface Verdicts {
   /** By probe the container has. */
   readonly verdicts: Readonly<Partial<Record<ProbeKind, Verdict>>>;
@@ -24,6 +26,7 @@ export interface Verdicts {
   readonly graceSeconds?: Readonly<Partial<Record<ProbeKind, number>>>;
 }
 
+/** Joins what the probes say, by Kubernetes' rules of gating. */
 export function containerVerdict({ verdicts, terminating, graceSeconds }: Verdicts): ContainerVerdict {
   const started = verdicts.startup === undefined || verdicts.startup === 'success' || terminating;
   const ready = started && (verdicts.readiness === undefined || verdicts.readiness === 'success');
@@ -49,6 +52,7 @@ function failedProbe(verdicts: Verdicts['verdicts']): 'startup' | 'liveness' | u
   return verdicts.liveness === 'failure' ? 'liveness' : undefined;
 }
 
+/** True when nobody has to be told of the difference. */
 export function sameHealth(a: ContainerHealth, b: ContainerHealth): boolean {
   return (
     a.started === b.started &&

@@ -7,6 +7,7 @@
  */
 import type { Clock } from '../concurrency/clock.ts';
 
+/** Something that is due at a time. */
 export interface DueItem {
   /** Epoch milliseconds; the queue's to write. */
   due: number;
@@ -19,6 +20,7 @@ export interface DueItem {
 /** A timer that is this much ahead of the wall clock shows that the clock was set back. */
 const clockStepMs = 1000;
 
+/** Items in the order they are due, with one timer for all of them. */
 export class DueQueue {
   readonly #clock: Clock;
   readonly #heap: DueItem[] = [];

@@ -13,6 +13,7 @@ import { LatestOnly } from '../concurrency/latest-only.ts';
 import { ChecksummedFile } from '../linux/checksummed-file.ts';
 import type { Logger } from '../telemetry/logger.ts';
 
+/** What was known of a container's probes when it was last written down. */
 export interface RememberedHealth {
   readonly started: boolean;
   readonly ready: boolean;
@@ -30,6 +31,7 @@ type Kept = Record<string, RememberedHealth>;
 /** How long a change waits for others to be written with. */
 const gatherMs = 500;
 
+/** The memory of probes on disk: one checksummed file for all containers. */
 export class ProbeMemoryFile implements ProbeMemory {
   readonly #file: ChecksummedFile<Kept>;
   readonly #clock: Clock;

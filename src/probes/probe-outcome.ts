@@ -8,8 +8,11 @@ export type ProbeOutcome =
 /** Bytes of output and response bodies that are kept. */
 export const outputLimit = 10 * 1024;
 
+/** The probe has succeeded. */
 export const success = (output = ''): ProbeOutcome => ({ result: 'success', output });
+/** The probe has failed. */
 export const failure = (output: string): ProbeOutcome => ({ result: 'failure', output });
+/** The probe itself could not be made; it counts for nothing. */
 export const unknown = (error: string): ProbeOutcome => ({ result: 'unknown', error });
 
 /** The reason a probe's signal is aborted with when its time is up. */

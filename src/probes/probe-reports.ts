@@ -13,6 +13,7 @@ import type { Counter, Histogram, Labels, Metrics } from '../telemetry/metrics.t
 import { type ProbeKind, probeTitle } from './probe-kind.ts';
 import type { ProbeOutcome } from './probe-outcome.ts';
 
+/** Whom outcomes of probes are told. */
 export interface ProbeReportsOptions {
   readonly clock: Clock;
   readonly logger: Logger;
@@ -38,6 +39,7 @@ const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10
 /** Below a second, so that a period of one second is never taken for a repetition. */
 const repetitionMs = 900;
 
+/** Tells outcomes of probes in events, log and metrics. */
 export class ProbeReports {
   readonly #options: ProbeReportsOptions;
   readonly #total: Counter;
@@ -120,6 +122,7 @@ export class ProbeReports {
   }
 }
 
+/** Takes the outcomes of one probe, and its end. */
 export interface ProbeReport {
   outcome(
     probe: ReportedProbe,

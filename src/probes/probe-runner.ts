@@ -16,6 +16,7 @@ const attempts = 3;
 
 const userAgent = 'kube-probe/1.36';
 
+/** One run to make. */
 export interface ProbeRun {
   readonly probe: Probe;
   readonly subject: ProbeSubject;
@@ -24,6 +25,7 @@ export interface ProbeRun {
   readonly signal: AbortSignal;
 }
 
+/** Makes runs of probes of every handler. */
 export class ProbeRunner {
   readonly #clock: Clock;
   readonly #exec: ExecSync;

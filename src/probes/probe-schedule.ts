@@ -16,6 +16,7 @@ import { fnv1a32 } from '../kubernetes/hash.ts';
 import type { ProbeKind } from './probe-kind.ts';
 import type { ProbeTiming } from './probe-timing.ts';
 
+/** The times at which a probe runs. */
 export interface Rhythm {
   /** Epoch milliseconds, as every time here. */
   readonly openAt: number;
@@ -27,6 +28,7 @@ export interface Rhythm {
   readonly spread: number;
 }
 
+/** A run of a probe, and when it is due. */
 export interface Run {
   readonly at: number;
   /** A run off the grid, whose failure counts for nothing. */
@@ -39,6 +41,7 @@ const lookPauseMs = { network: 100, exec: 1000 } as const;
 /** Looks at containers that an earlier agent left behind without a word about them spread over this time. */
 const adoptionSpreadMs = 1000;
 
+/** The rhythm of a probe. */
 export function probeRhythm(input: {
   readonly kind: ProbeKind;
   readonly handler: keyof typeof lookPauseMs;

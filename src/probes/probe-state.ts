@@ -4,13 +4,16 @@
  */
 import type { ProbeKind } from './probe-kind.ts';
 
+/** What a probe says of its container. */
 export type Verdict = 'success' | 'failure' | 'unknown';
 
+/** Outcomes in a row that change the verdict. */
 export interface Thresholds {
   readonly successThreshold: number;
   readonly failureThreshold: number;
 }
 
+/** The verdict of a probe, and what has come since that may change it. */
 export interface ProbeState {
   readonly verdict: Verdict;
   /** The result that came last; absent before the first. */

@@ -2,6 +2,7 @@
 import type { Probe } from '../kubernetes/types.ts';
 import type { Thresholds } from './probe-state.ts';
 
+/** The times of a probe, milliseconds. */
 export interface ProbeTiming extends Thresholds {
   readonly initialDelayMs: number;
   readonly periodMs: number;
@@ -26,6 +27,7 @@ export function probeTiming(probe: Probe, override: TimingOverride = {}): ProbeT
   };
 }
 
+/** True when both run alike. */
 export function sameTiming(a: ProbeTiming, b: ProbeTiming): boolean {
   return (
     a.initialDelayMs === b.initialDelayMs &&

@@ -11,6 +11,7 @@ import { firstRun, nextRun, type Rhythm, type Run } from './probe-schedule.ts';
 import { afterResult, type ProbeState, type Verdict } from './probe-state.ts';
 import { type ProbeTiming, sameTiming } from './probe-timing.ts';
 
+/** The probe, and whom it tells. */
 export interface ProbeWorkerOptions {
   readonly clock: Clock;
   readonly queue: DueQueue;
@@ -24,6 +25,7 @@ export interface ProbeWorkerOptions {
   onVerdict(): void;
 }
 
+/** One probe of one container instance: runs it in its rhythm and counts what comes of it. */
 export class ProbeWorker implements DueItem {
   due = 0;
   slot = -1;

@@ -31,6 +31,7 @@ import { ProbeReports } from './probe-reports.ts';
 import { ProbeRunner } from './probe-runner.ts';
 import { readTimingAnnotation, type TimingOverrides, timingAnnotation } from './timing-annotation.ts';
 
+/** What probes are run with, and whom they tell. */
 export interface ProberOptions {
   readonly clock: Clock;
   readonly logger: Logger;
@@ -65,6 +66,7 @@ export interface ProbedPod {
   }[];
 }
 
+/** How a pod stands now. */
 export interface ProberUpdate {
   readonly pod: Pod;
   readonly observed: ProbedPod;
@@ -94,6 +96,7 @@ interface PodEntry {
   health: PodHealth;
 }
 
+/** All probes of all pods. */
 export class Prober {
   readonly #options: ProberOptions;
   readonly #queue: DueQueue;

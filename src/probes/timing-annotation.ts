@@ -16,6 +16,7 @@ import type { Pod } from '../kubernetes/types.ts';
 import { type ProbeKind, probeKinds, probeOf } from './probe-kind.ts';
 import type { TimingOverride } from './probe-timing.ts';
 
+/** Name of the pod annotation that holds times of probes below a second. */
 export const timingAnnotation = 'probes.kubelet-ts.io/timing';
 
 const dayMs = 86_400_000;
@@ -25,6 +26,7 @@ const ranges: Readonly<Record<keyof TimingOverride, readonly [number, number]>> 
   initialDelayMilliseconds: [0, dayMs],
 };
 
+/** Times that replace those of the spec, by container and probe. */
 export interface TimingOverrides {
   readonly of: (container: string, kind: ProbeKind) => TimingOverride | undefined;
   /** What is wrong with the annotation, each a sentence that names the place. */
@@ -33,6 +35,7 @@ export interface TimingOverrides {
 
 const none: TimingOverrides = { of: () => undefined, problems: [] };
 
+/** Reads the annotation; answers what can be used, and what is wrong with the rest. */
 export function readTimingAnnotation(pod: Pod): TimingOverrides {
   const text = pod.metadata.annotations?.[timingAnnotation];
   if (text === undefined) return none;

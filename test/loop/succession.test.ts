@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, truncateSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import { runtimeLabels } from '../../src/kubernetes/pod-identity.ts';
 import type { Pod } from '../../src/kubernetes/types.ts';
+import { PodGarbage } from '../../src/runtime/garbage/pod-garbage.ts';
+import { silentLogger } from '../../src/telemetry/logger.ts';
 import { containerConfig, sandboxConfig } from '../fixtures/cri-runtime/requests.ts';
 import { assertNoTimers, startLoop } from './start-loop.ts';
 import { until } from './turns.ts';
@@ -171,6 +174,56 @@ describe('what an earlier agent has left', () => {
     assert.equal(world.runtime.requestsOf('StopContainer')[0]?.timeout, 7n);
     assert.equal(existsSync(path.join(world.root, 'pods', pod.metadata.uid)), false);
     assert.match(readdirSync(directory).join(), /\.corrupt-/);
+    await loop.stop();
+  });
+
+  it('goes after a minute when its record is damaged and the runtime has nothing of it', async () => {
+    const pod = filePod('pod', { volumes: [{ name: 'cache', emptyDir: {} }] });
+    const { uid } = pod.metadata;
+    const first = await startLoop({ world, pods: [pod] });
+    await first.untilRunning(pod);
+    await first.stop();
+    truncateSync(path.join(world.root, 'kubelet-ts', 'pods', `${uid}.json`), 40);
+    const [sandbox] = world.runtime.sandboxes;
+    await world.runtime.stopPodSandbox({ podSandboxId: sandbox?.id ?? '' });
+    await world.runtime.removePodSandbox({ podSandboxId: sandbox?.id ?? '' });
+
+    const other = filePod('other');
+    const loop = await startLoop({ world, pods: [other] });
+    await loop.untilRunning(other);
+    const told: string[] = [];
+    const taken: string[] = [];
+    const { clock } = world;
+    const garbage = new PodGarbage({
+      runtime: world.runtime,
+      rules: { perContainer: 1, total: -1, minAgeMs: 0 },
+      instances: () => [],
+      removeContainer: async () => {},
+      desired: () => new Set([other.metadata.uid]),
+      isLookedAfter: (id) => loop.workers.get(id) !== undefined,
+      directories: loop.directories,
+      volumes: { tearDown: async (id) => void taken.push(id) },
+      podLogsDirectory: path.join(world.root, 'logs', 'pods'),
+      containerLogsDirectory: path.join(world.root, 'logs', 'containers'),
+      podUidLabel: runtimeLabels.podUid,
+      nodeName: 'node',
+      events: { event: () => assert.fail('nothing goes wrong') },
+      clock,
+      logger: {
+        ...silentLogger,
+        info: (message, fields) => told.push(`${message} ${String(fields?.['podUID'])}`),
+      },
+    });
+    const { signal } = new AbortController();
+    const directory = path.join(world.root, 'pods', uid);
+    await garbage.collect(signal);
+    assert.ok(existsSync(directory), 'it may be a pod that only begins to show');
+    await clock.advance(60_000);
+    await garbage.collect(signal);
+    assert.equal(existsSync(directory), false);
+    assert.deepEqual(taken, [uid]);
+    assert.deepEqual(told, [`Removed what was left of a pod that nobody knows any more ${uid}`]);
+    assert.ok(existsSync(path.join(world.root, 'pods', other.metadata.uid)));
     await loop.stop();
   });
 

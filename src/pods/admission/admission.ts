@@ -22,6 +22,7 @@ export interface AdmittingNode {
   readonly podLevelResources: boolean;
 }
 
+/** Everything a handler may look at beside the pod itself. */
 export interface AdmissionFacts {
   readonly node: AdmittingNode;
   /** The other pods that hold resources and ports of the node. */
@@ -35,6 +36,7 @@ export interface Refusal {
   readonly message: string;
 }
 
+/** The answer of admission. */
 export type Admission = { readonly admitted: true } | ({ readonly admitted: false } & Refusal);
 
 /** One concern of admission; `undefined` when it has nothing against the pod. */

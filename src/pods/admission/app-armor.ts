@@ -6,6 +6,7 @@ import { appArmorFault, appArmorProfileOf } from '../../kubernetes/app-armor-pro
 import { podContainers } from '../../kubernetes/init-containers.ts';
 import type { AdmissionHandler } from './admission.ts';
 
+/** Refuses profiles that this kernel cannot enforce. */
 export const refuseAppArmor: AdmissionHandler = (pod, { node }) => {
   const profiles = [...podContainers(pod.spec)]
     .map(({ container }) => appArmorProfileOf(pod, container))

@@ -11,6 +11,7 @@ interface HostPort {
 
 const everyAddress = '0.0.0.0';
 
+/** Refuses a port of the node that another pod has. */
 export const refuseHostPorts: AdmissionHandler = ({ spec }, { others }) => {
   const wanted = [...hostPorts(spec)];
   if (wanted.length === 0) return undefined;

@@ -5,6 +5,7 @@ import type { AdmissionHandler } from './admission.ts';
 const os = 'linux';
 const osLabel = 'kubernetes.io/os';
 
+/** Refuses pods for another operating system. */
 export const refuseOs: AdmissionHandler = ({ metadata, spec }) => {
   if ((metadata.labels?.[osLabel] ?? os) !== os) {
     return {
@@ -19,6 +20,7 @@ export const refuseOs: AdmissionHandler = ({ metadata, spec }) => {
   };
 };
 
+/** Refuses `supplementalGroupsPolicy: Strict` on a runtime that cannot follow it. */
 export const refuseGroupsPolicy: AdmissionHandler = ({ spec }, { node }) => {
   if (node.strictGroups || spec.securityContext?.supplementalGroupsPolicy !== 'Strict') return undefined;
   return {
@@ -27,6 +29,7 @@ export const refuseGroupsPolicy: AdmissionHandler = ({ spec }, { node }) => {
   };
 };
 
+/** Refuses pods that are bound to another node. */
 export const refuseNodeName: AdmissionHandler = ({ spec }, { node }) => {
   if (!spec.nodeName || spec.nodeName === node.name) return undefined;
   return {
@@ -35,6 +38,7 @@ export const refuseNodeName: AdmissionHandler = ({ spec }, { node }) => {
   };
 };
 
+/** Refuses `spec.resources` while the gate PodLevelResources is off. */
 export const refusePodLevelResources: AdmissionHandler = ({ spec }, { node }) => {
   const names = Object.keys({ ...spec.resources?.requests, ...spec.resources?.limits });
   if (node.podLevelResources || !names.some(isPodLevelResource)) return undefined;

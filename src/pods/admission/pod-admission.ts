@@ -8,6 +8,7 @@ import type { TerminalVerdict } from '../pod-view.ts';
 import type { AdmittingNode } from './admission.ts';
 import { admitPod } from './admit-pod.ts';
 
+/** What admission knows of the node, and whom it tells. */
 export interface PodAdmissionOptions {
   readonly node: AdmittingNode;
   readonly events: EventRecorder;
@@ -15,6 +16,7 @@ export interface PodAdmissionOptions {
   readonly logger: Logger;
 }
 
+/** Admission as the node carries it out: the pure answer, told in log, event and metric. */
 export class PodAdmission {
   readonly #options: PodAdmissionOptions;
   readonly #rejections: Counter;

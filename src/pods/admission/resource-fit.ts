@@ -10,6 +10,7 @@ import type { AdmissionHandler } from './admission.ts';
 /** Checked in this order, before everything else that has a name. */
 const basic = ['cpu', 'memory', 'ephemeral-storage'];
 
+/** Refuses pods that ask for more than the other pods have left of the allocatable resources. */
 export const refuseResources: AdmissionHandler = ({ spec }, { node, others }) => {
   const { allocatable } = node;
   const podsCapacity = amountOf(allocatable, 'pods');

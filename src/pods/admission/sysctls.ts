@@ -21,6 +21,7 @@ const safeSysctls: ReadonlyMap<string, string> = new Map([
   ['net.ipv4.tcp_wmem', '4.15'],
 ]);
 
+/** Refuses kernel parameters that are neither safe nor allowed, or that would be the host's. */
 export const refuseSysctls: AdmissionHandler = ({ spec }, { node }) => {
   const shared = { ipc: spec.hostIPC === true, net: spec.hostNetwork === true };
   for (const { name } of spec.securityContext?.sysctls ?? []) {

@@ -21,6 +21,7 @@ export interface DnsWarning {
   readonly nodeMessage?: string;
 }
 
+/** What the node tells its pods about DNS. */
 export interface NodeDns {
   /** `clusterDNS`; empty when not configured. */
   readonly clusterDns: readonly string[];

@@ -17,6 +17,7 @@ import { mountsAtOrBelow } from '../../linux/mount-table.ts';
 import { StillMountedError } from '../../linux/mounts.ts';
 import { removeTree } from '../../linux/remove-tree.ts';
 
+/** The directories that everything lies below. */
 export interface PodDirectoriesOptions {
   /** The kubelet's root directory, `/var/lib/kubelet`. */
   readonly rootDirectory: string;
@@ -40,6 +41,7 @@ type Named = Pick<Pod, 'metadata'>;
 /** The longest file name of ext4 is 255 bytes, and links end in `.log`. */
 const longestLinkStem = 255 - '.log'.length;
 
+/** Makes, finds and removes what a pod has on disk beside its volumes. */
 export class PodDirectories {
   readonly #options: PodDirectoriesOptions;
 

@@ -21,6 +21,7 @@ export class SubIdError extends Error {
 const firstSubordinate = 65_536;
 const owner = 'kubelet';
 
+/** Texts of the files that say which ids are the kubelet's to hand out; absent files are undefined. */
 export interface SubIdFiles {
   /** Text of `/etc/subuid`; `undefined` where there is none. */
   readonly subuid: string | undefined;

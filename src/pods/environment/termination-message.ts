@@ -15,6 +15,7 @@ const maxForPod = 12_288;
 /** How much of a log's end is looked at; runtimes split lines at 16 KiB. */
 const logTail = 256 * 1024;
 
+/** Where the last words of a container may be found. */
 export interface TerminationMessageSource {
   /** The file on the node; absent when the container has no `terminationMessagePath`. */
   readonly file?: string;

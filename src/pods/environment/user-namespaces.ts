@@ -18,6 +18,7 @@ export class UserNamespaceError extends Error {
   override readonly name = 'UserNamespaceError';
 }
 
+/** The ids there are to hand out, and where it is noted who has which. */
 export interface UserNamespacesOptions {
   /** The kubelet's root directory; the files are `<root>/pods/<uid>/userns`. */
   readonly rootDirectory: string;
@@ -28,6 +29,7 @@ export interface UserNamespacesOptions {
   readonly logger: Logger;
 }
 
+/** Hands out a range of ids to each pod with a user namespace of its own, and takes it back. */
 export class UserNamespaces {
   readonly #options: UserNamespacesOptions;
   readonly #ranges = new Map<string, UserNamespaceRange>();

@@ -14,6 +14,7 @@ import { callPriority, type PodServices } from './pod-services.ts';
 import { runPostStart } from './run-post-start.ts';
 import { seeEffect } from './see-effect.ts';
 
+/** CreateContainer; what was made is known without asking. */
 export const createContainer: Executor<'create-container'> = async (action, context, services) => {
   const { pod, observed, signal } = context;
   const { runtime, observer, configs, calls, clock } = services;
@@ -62,6 +63,7 @@ function targetOf({ container }: ContainerPlace, observed: ObservedPod): string 
   return target.id;
 }
 
+/** StartContainer, then the postStart hook. A start that has succeeded stays so, whatever follows. */
 export const startContainer: Executor<'start-container'> = async (action, context, services) => {
   const { pod, observed, signal } = context;
   const { runtime, observer, calls, files, logger } = services;
@@ -112,6 +114,7 @@ function stateOf(
   return observer.pod(pod.metadata.uid).containers.find(({ id }) => id === containerId)?.state;
 }
 
+/** StopContainer: TERM, and KILL after the grace period. What is not there has been stopped. */
 export const stopContainer: Executor<'stop-container'> = async (action, context, services) => {
   const { pod, signal } = context;
   const { runtime, observer } = services;
@@ -144,6 +147,7 @@ export const stopContainer: Executor<'stop-container'> = async (action, context,
   return { ok: true };
 };
 
+/** RemoveContainer, then its log and the link to it. */
 export const removeContainer: Executor<'remove-container'> = async (action, context, services) => {
   const { pod, observed, signal } = context;
   const { runtime, observer, calls, files } = services;

@@ -12,12 +12,17 @@ import type { PodServices } from './pod-services.ts';
 import { runPreStop } from './run-pre-stop.ts';
 import { awaitNetwork, createSandbox, removeSandbox, stopSandbox } from './sandbox-executors.ts';
 
+/**
+ * Carries out one kind of action. Expected failures are outcomes; it rejects only for mistakes in the
+ * code.
+ */
 export type Executor<Kind extends ActionKind> = (
   action: ActionOf<Kind>,
   context: ActionContext,
   services: PodServices,
 ) => Promise<Outcome>;
 
+/** The executor of each kind of action. */
 export const executors: { readonly [Kind in ActionKind]: Executor<Kind> } = {
   'write-record': writeRecord,
   'prepare-pod': preparePod,
@@ -40,6 +45,7 @@ export const executors: { readonly [Kind in ActionKind]: Executor<Kind> } = {
 /** Called around every action; lets tests stop the world between two steps. */
 export type StepHook = (moment: 'before' | 'after', action: Action) => void | Promise<void>;
 
+/** Carries out actions with these services; for the workers. */
 export function executeWith(services: PodServices, onStep?: StepHook): PodWorkerPorts['execute'] {
   return async (action, context) => {
     await onStep?.('before', action);

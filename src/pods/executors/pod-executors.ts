@@ -3,6 +3,7 @@ import { podEventObject } from '../../telemetry/events.ts';
 import type { Executor } from './executors.ts';
 import { failed } from './failure.ts';
 
+/** Writes the pod's record. */
 export const writeRecord: Executor<'write-record'> = async (
   _,
   { pod, memory, status },
@@ -20,6 +21,7 @@ export const writeRecord: Executor<'write-record'> = async (
   }
 };
 
+/** Makes the pod's directories and its cgroup. */
 export const preparePod: Executor<'prepare-pod'> = async (_, { pod, observed, signal }, services) => {
   const object = podEventObject(pod);
   const [files, cgroup] = await Promise.allSettled([
@@ -42,6 +44,7 @@ export const preparePod: Executor<'prepare-pod'> = async (_, { pod, observed, si
   return { ok: true, learned: { nextAttempts: Object.fromEntries(fromLogs) } };
 };
 
+/** Sets up all volumes of the pod. */
 export const setUpVolumes: Executor<'set-up-volumes'> = async (_, { pod, signal }, { volumes, events }) => {
   try {
     await volumes.setUp(pod, signal);
@@ -54,6 +57,7 @@ export const setUpVolumes: Executor<'set-up-volumes'> = async (_, { pod, signal 
   }
 };
 
+/** Takes down volumes and cgroup of a pod without processes. */
 export const tearDown: Executor<'tear-down'> = async (_, { pod, signal }, { volumes, cgroups }) => {
   try {
     const { uid } = pod.metadata;
@@ -65,6 +69,7 @@ export const tearDown: Executor<'tear-down'> = async (_, { pod, signal }, { volu
   }
 };
 
+/** Tells the API server the pod's end and has it let go of the object. */
 export const releaseObject: Executor<'release-object'> = async (_, { pod, signal }, { objects }) => {
   try {
     await objects?.release(pod, signal);
@@ -74,6 +79,7 @@ export const releaseObject: Executor<'release-object'> = async (_, { pod, signal
   }
 };
 
+/** Removes the last trace of a pod from the disk. */
 export const erase: Executor<'erase'> = async (_, { pod }, { files, records }) => {
   try {
     await files.erase(pod);

@@ -10,6 +10,7 @@ import type { EventRecorder } from '../../telemetry/events.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { PodRecord } from '../pod-records.ts';
 
+/** Everything executors may call. */
 export interface PodServices {
   readonly runtime: Pick<
     ContainerRuntime,
@@ -58,6 +59,7 @@ export interface RuntimeKnowledge {
   removedSandbox(id: string): void;
 }
 
+/** Makes sure that images are there: pulls, pull policies and back-off are behind it. */
 export interface ImageSupply {
   /** Makes sure the image is there; expected failures are answers. */
   ensure(request: {
@@ -79,6 +81,7 @@ export interface PodConfigs {
   container(request: ContainerConfigRequest): Promise<ContainerConfig>;
 }
 
+/** What the configuration of a container instance is made from. */
 export interface ContainerConfigRequest {
   readonly pod: Pod;
   readonly place: ContainerPlace;

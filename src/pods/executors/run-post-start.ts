@@ -8,6 +8,7 @@ import { failed } from './failure.ts';
 import type { PodServices } from './pod-services.ts';
 import { httpFallbackMessage } from './run-pre-stop.ts';
 
+/** A container that has just started, and all its hook needs. */
 export interface PostStart {
   readonly place: ContainerPlace;
   readonly containerId: string;

@@ -53,6 +53,7 @@ export const runPreStop: Executor<'run-pre-stop'> = async (action, { pod, observ
   return { ok: true, learned: { preStopBegan } };
 };
 
+/** Message of the event LifecycleHTTPFallback. */
 export function httpFallbackMessage(host: string): string {
   return `request to HTTPS lifecycle hook ${host} got HTTP response, retry with HTTP succeeded`;
 }

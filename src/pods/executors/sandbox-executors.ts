@@ -22,6 +22,7 @@ export const awaitNetwork: Executor<'await-network'> = async ({ problem }, { pod
   return failed('NetworkNotReady', message);
 };
 
+/** RunPodSandbox, and a look at what it made. */
 export const createSandbox: Executor<'create-sandbox'> = async (action, context, services) => {
   const { pod, observed, signal } = context;
   const { runtime, observer, configs, calls, events } = services;
@@ -66,6 +67,7 @@ function sandboxState(
   return observer.pod(pod.metadata.uid).sandboxes.find(({ id }) => id === sandboxId)?.state;
 }
 
+/** StopPodSandbox: the network goes. What is not there has been stopped. */
 export const stopSandbox: Executor<'stop-sandbox'> = async ({ sandboxId }, { pod, signal }, services) => {
   const { runtime, observer, calls, events } = services;
   try {
@@ -93,6 +95,7 @@ export const stopSandbox: Executor<'stop-sandbox'> = async ({ sandboxId }, { pod
   return { ok: true };
 };
 
+/** RemovePodSandbox, with every container in it. */
 export const removeSandbox: Executor<'remove-sandbox'> = async ({ sandboxId }, { signal }, services) => {
   const { runtime, observer, calls } = services;
   try {

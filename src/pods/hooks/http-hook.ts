@@ -2,6 +2,7 @@
 import type { Container, LifecycleHandler } from '../../kubernetes/types.ts';
 import { HookError } from './hook-error.ts';
 
+/** A request to make; the host is an address or a name. */
 export interface HttpHook {
   readonly get: NonNullable<LifecycleHandler['httpGet']>;
   readonly container: Pick<Container, 'name' | 'ports'>;
@@ -12,6 +13,7 @@ export interface HttpHook {
 
 const userAgent = 'kube-lifecycle/1.36';
 
+/** Makes the request; rejects only when no answer comes. */
 export async function askHttpHook({ get, container, podIp, signal, onFallback }: HttpHook): Promise<void> {
   const host = get.host || podIp;
   if (!host) throw new HookError('the pod has no address to send the hook to');

@@ -8,11 +8,13 @@ import type { ContainerRuntime } from '../../runtime/container-runtime.ts';
 import { HookError } from './hook-error.ts';
 import { askHttpHook } from './http-hook.ts';
 
+/** What hooks are run with. */
 export interface HookServices {
   readonly runtime: Pick<ContainerRuntime, 'execSync'>;
   readonly clock: Clock;
 }
 
+/** One run of a hook. */
 export interface HookCall {
   readonly handler: LifecycleHandler;
   readonly container: Pick<Container, 'name' | 'ports'>;

@@ -19,6 +19,7 @@ import type { Logger } from '../../telemetry/logger.ts';
 import { EventCorrelator, type EventSeries } from './event-correlator.ts';
 import { TokenBucket } from './token-bucket.ts';
 
+/** Where events go and how they are signed. */
 export interface ApiEventsOptions {
   readonly api: Pick<ApiClient, 'request'>;
   readonly nodeName: string;
@@ -44,6 +45,7 @@ const pause = { first: 1000, longest: 10_000 };
 /** Longest message the API server takes. */
 const longestMessage = 1024;
 
+/** Hands events to the API server, in order and without ever holding anybody up. */
 export class ApiEvents implements EventRecorder {
   readonly #options: ApiEventsOptions;
   readonly #logger: Logger;

@@ -34,6 +34,7 @@ const similarLimit = 10;
 const similarMs = 600_000;
 const spam = { burst: 25, perSecond: 1 / 300 };
 
+/** Remembers what was told and says of each event which series it belongs to. */
 export class EventCorrelator {
   readonly #series: Recent<EventSeries>;
   readonly #similar: Recent<{ messages: Set<string>; lastAt: number }>;

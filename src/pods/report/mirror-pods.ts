@@ -25,6 +25,7 @@ export interface HeldPod {
   readonly intent: PodIntent;
 }
 
+/** The static pods, and the API server they are shown in. */
 export interface MirrorPodsOptions {
   readonly api: Pick<ApiClient, 'request'>;
   readonly objects: PodObjects;
@@ -54,6 +55,7 @@ interface Matter {
 const firstRetryMs = 1000;
 const longestRetryMs = 60_000;
 
+/** Keeps a mirror pod for each static pod, and no others of this node. */
 export class MirrorPods {
   readonly #options: MirrorPodsOptions;
   readonly #logger: Logger;

@@ -14,11 +14,13 @@ export interface PodObject {
   readonly status?: PodStatus;
 }
 
+/** What has changed among the pods of the API server. */
 export interface PodObjectsChange {
   readonly set: readonly PodObject[];
   readonly removed: readonly PodObject[];
 }
 
+/** The API server's objects of this node's pods, as last seen. */
 export class PodObjects {
   /** By `namespace/name`. */
   readonly #objects = new Map<string, PodObject>();

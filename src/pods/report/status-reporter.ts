@@ -24,6 +24,7 @@ import type { PodObject, PodObjects, PodObjectsChange } from './pod-objects.ts';
 import { type StatusPatch, statusPatch } from './status-patch.ts';
 import { companyMs, isUrgent } from './status-urgency.ts';
 
+/** The API server, the pods' objects there, and time. */
 export interface StatusReporterOptions {
   readonly api: Pick<ApiClient, 'request'>;
   readonly objects: PodObjects;
@@ -60,6 +61,7 @@ const repairMs = 10_000;
 const refusalPause = { first: 1000, longest: 300_000 };
 const outagePause = { first: 500, longest: 10_000 };
 
+/** Brings the statuses of pods to the API server, the latest of each pod and the urgent ones first. */
 export class StatusReporter {
   readonly #options: StatusReporterOptions;
   readonly #logger: Logger;

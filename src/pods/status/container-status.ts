@@ -9,6 +9,7 @@ import { instancesOf } from '../instances.ts';
 import type { Waiting } from '../plan.ts';
 import type { PodView } from '../pod-view.ts';
 
+/** What the status of one container is made from. */
 export interface ContainerStatusInput {
   readonly view: PodView;
   readonly place: ContainerPlace;
@@ -19,6 +20,7 @@ export interface ContainerStatusInput {
   readonly previous?: ContainerStatus;
 }
 
+/** The status of one container (core/v1 ContainerStatus). */
 export function containerStatus(input: ContainerStatusInput): ContainerStatus {
   const { view, place, waiting, previous } = input;
   const { container: spec, kind } = place;

@@ -9,6 +9,7 @@ import type { PodView } from '../pod-view.ts';
 import { timestamp } from './container-status.ts';
 import type { PodPhase } from './pod-phase.ts';
 
+/** What the conditions of a pod are made from. */
 export interface ConditionsInput {
   readonly view: PodView;
   readonly phase: PodPhase;
@@ -20,6 +21,10 @@ export interface ConditionsInput {
 
 type Verdict = Pick<PodCondition, 'type' | 'status' | 'reason' | 'message'>;
 
+/**
+ * The conditions of a pod (core/v1 PodCondition): the node's own, in a fixed order, then everybody
+ * else's.
+ */
 export function podConditions(input: ConditionsInput): PodCondition[] {
   const containersReady = containersReadyCondition(input);
   const verdicts: Verdict[] = [

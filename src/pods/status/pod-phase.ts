@@ -6,14 +6,17 @@ import { isLive, newestInstance } from '../instances.ts';
 import type { PodView } from '../pod-view.ts';
 import { mayRestart } from '../restart-rule.ts';
 
+/** `status.phase` as far as a node decides it. */
 export type PodPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed';
 
+/** What the phase of a pod is made from. */
 export interface PhaseInput {
   readonly view: PodView;
   readonly containers: readonly ContainerPlace[];
   readonly statuses: Readonly<Record<string, ContainerStatus>>;
 }
 
+/** The phase. A terminal one only when no process of the pod can be running any more. */
 export function podPhase(input: PhaseInput): PodPhase {
   const { view, containers, statuses } = input;
   // The end is told only once no container can be running any more.

@@ -14,6 +14,7 @@ import { lastWords } from './last-words.ts';
 import { podConditions } from './pod-conditions.ts';
 import { isOver, podPhase } from './pod-phase.ts';
 
+/** What the status of a pod is made from. */
 export interface PodStatusInput {
   readonly view: PodView;
   readonly plan: Plan;

@@ -7,6 +7,7 @@ import type { ClientHttp2Stream, IncomingHttpHeaders } from 'node:http2';
 import { failure, isTimeUp, type ProbeOutcome, success } from '../probe-outcome.ts';
 import { bracketed, networkErrorText } from './network-error.ts';
 
+/** Whom to ask for its health. */
 export interface GrpcTarget {
   readonly host: string;
   readonly port: number;

@@ -12,6 +12,7 @@ import { type HttpHeader, hostHeader, probeHeaders } from './http-headers.ts';
 import { requestPath } from './http-path.ts';
 import { bracketed, networkErrorText, withoutBrackets } from './network-error.ts';
 
+/** The request to make. */
 export interface HttpGetTarget {
   readonly scheme: 'http' | 'https';
   /** A name or an address; an IPv6 one with or without brackets. */
@@ -44,6 +45,7 @@ const maxHeaderSize = 1024 * 1024;
 /** A connection serves one request. */
 const oneShot = new Agent({ keepAlive: false });
 
+/** Asks once, following redirects to the same host. Never rejects. */
 export async function probeHttpGet(target: HttpGetTarget, signal: AbortSignal): Promise<ProbeOutcome> {
   const { scheme, port } = target;
   const hostname = withoutBrackets(target.host);

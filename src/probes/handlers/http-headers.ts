@@ -1,5 +1,6 @@
 /** The headers of an httpGet probe: those of the Pod, in order, repeats kept, and the kubelet's own. */
 
+/** A header of a probe's request (core/v1 HTTPHeader). */
 export interface HttpHeader {
   readonly name: string;
   readonly value: string;

@@ -44,10 +44,12 @@ export function hostAndPort(host: string, port: number | undefined): string {
   return `${bracketed(host)}${port === undefined ? '' : `:${port}`}`;
 }
 
+/** An address as it stands in a URL: IPv6 in brackets. */
 export function bracketed(host: string): string {
   return host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
 }
 
+/** The address of a URL's host. */
 export function withoutBrackets(host: string): string {
   return host.startsWith('[') && host.endsWith(']') ? host.slice(1, -1) : host;
 }
