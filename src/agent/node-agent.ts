@@ -367,6 +367,7 @@ class NodeAgent {
       execute: executeWith(built.services, onStep),
       readMessages: built.readMessages,
       pulling: (uid) => built.pullMessages.of(uid),
+      recursiveReadOnly: (pod) => built.recursiveReadOnly(pod),
       report: (report) => {
         membership.pods.report(report);
         for (const { object, type, reason, message } of announcements(report)) {

@@ -26,6 +26,7 @@ import { podsPidsMax, podsShare } from '../resources/node-capacity.ts';
 import type { ProtectedMemory } from '../resources/pod-cgroup-values.ts';
 import { PodCgroups } from '../resources/pod-cgroups.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
+import { imageVolumesMissing } from '../runtime/cri/image-volume-support.ts';
 import type { RuntimeFacts } from '../runtime/cri/runtime-check.ts';
 import type { RuntimeObserver } from '../runtime/runtime-observer.ts';
 import type { Logger } from '../telemetry/logger.ts';
@@ -67,6 +68,7 @@ export interface BuiltPodServices {
   readonly runtime: ContainerRuntime;
   readonly pullMessages: PullMessages;
   readonly readMessages: PodWorkerPorts['readMessages'];
+  readonly recursiveReadOnly: (pod: Pod) => boolean;
   readonly admission: PodAdmission;
 }
 
@@ -98,6 +100,8 @@ export async function buildPodServices(input: PodServicesInput): Promise<BuiltPo
       contents: objects.volumeContents,
     }),
   });
+  const recursiveReadOnly = (handler: string) =>
+    handlerFeatures(input, handler)?.recursiveReadOnlyMounts ?? false;
   const configs = new NodePodConfigs({
     nodeName: input.nodeName,
     nodeAddresses: () => {
@@ -118,7 +122,7 @@ export async function buildPodServices(input: PodServicesInput): Promise<BuiltPo
       thermalThrottlePaths: await thermalThrottlePaths(),
     },
     stopSignals: input.featureEnabled('ContainerStopSignals'),
-    recursiveReadOnly: (handler) => handlerFeatures(input, handler)?.recursiveReadOnlyMounts ?? false,
+    recursiveReadOnly,
     userNamespaces: await buildUserNamespaces(input),
     selinux: facts.selinux,
     sandboxAnnotations: { [rootAnnotation]: rootDirectory },
@@ -135,6 +139,7 @@ export async function buildPodServices(input: PodServicesInput): Promise<BuiltPo
       });
     },
     cluster: objects,
+    imageVolumesMissing: () => imageVolumesMissing(input.runtimeFacts()),
     events,
   });
   const services: PodServices = {
@@ -161,6 +166,7 @@ export async function buildPodServices(input: PodServicesInput): Promise<BuiltPo
     runtime,
     pullMessages,
     readMessages: messageReader(directories, observer),
+    recursiveReadOnly: (pod) => recursiveReadOnly(configs.knownHandler(pod)),
     admission: buildAdmission(input, allocatable),
   };
 }

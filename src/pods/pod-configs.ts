@@ -37,6 +37,7 @@ import { hostNetworkHostsFile, podHostsFile, writeHostsFile } from './environmen
 import type { PodDirectories } from './environment/pod-directories.ts';
 import { UserNamespaceError, type UserNamespaces } from './environment/user-namespaces.ts';
 import type { ContainerConfigRequest, ImageSupply, PodConfigs } from './executors/pod-services.ts';
+import { ImageVolumes } from './image-volumes.ts';
 import type { PullMessages } from './pull-messages.ts';
 import { nextBackoffAnnotation } from './restart-backoff.ts';
 
@@ -64,6 +65,8 @@ export interface NodePodConfigsOptions {
   readonly volumes: PodVolumes;
   readonly images: ImagePuller;
   readonly pullMessages: PullMessages;
+  /** Why the runtime cannot mount images as volumes, and what can be done; absent when it can. */
+  readonly imageVolumesMissing?: (() => string | undefined) | undefined;
   /** Credentials of the node and of the pod for an image. */
   readonly credentialsFor: (
     image: string,
@@ -93,12 +96,18 @@ export class NodePodConfigs implements PodConfigs, ImageSupply {
   >();
   /** By pod and image. */
   readonly #imageUsers = new Map<string, Map<string, ImageUser>>();
+  readonly #imageVolumes: ImageVolumes;
+  /** By pod: its runtime handler. */
+  readonly #handlers = new Map<string, string>();
 
   constructor(options: NodePodConfigsOptions) {
     this.#options = options;
+    this.#imageVolumes = new ImageVolumes(options);
   }
 
   async setUp(pod: Pod, signal: AbortSignal): Promise<void> {
+    // For the status of pods that an earlier agent made; nothing waits for it.
+    void this.runtimeHandler(pod).catch(() => {});
     this.#volumes.set(pod.metadata.uid, await this.#options.volumes.setUp(pod, signal));
   }
 
@@ -108,10 +117,19 @@ export class NodePodConfigs implements PodConfigs, ImageSupply {
     this.#volumes.delete(podUid);
     this.#sandboxes.delete(podUid);
     this.#imageUsers.delete(podUid);
+    this.#imageVolumes.forget(podUid);
+    this.#handlers.delete(podUid);
   }
 
-  runtimeHandler(pod: Pod): Promise<string> {
-    return this.#options.cluster.runtimeHandler(pod);
+  async runtimeHandler(pod: Pod): Promise<string> {
+    const handler = await this.#options.cluster.runtimeHandler(pod);
+    this.#handlers.set(pod.metadata.uid, handler);
+    return handler;
+  }
+
+  /** As {@link runtimeHandler}, as far as it is known without asking; else the runtime's default. */
+  knownHandler(pod: Pod): string {
+    return this.#handlers.get(pod.metadata.uid) ?? '';
   }
 
   async ensure({ pod, place, signal }: Parameters<ImageSupply['ensure']>[0]): Promise<ImageOutcome> {
@@ -138,6 +156,13 @@ export class NodePodConfigs implements PodConfigs, ImageSupply {
       )
       .finally(end);
     if (!outcome.ok) return outcome;
+    const ofVolumes = await this.#imageVolumes.ensure({
+      pod,
+      place,
+      sandboxConfig: await this.#anySandbox(pod).catch(() => undefined),
+      signal,
+    });
+    if (ofVolumes) return ofVolumes;
     const { uid } = pod.metadata;
     const users = this.#imageUsers.get(uid) ?? new Map<string, ImageUser>();
     this.#imageUsers.set(uid, users.set(outcome.imageRef, outcome.user));
@@ -254,6 +279,7 @@ export class NodePodConfigs implements PodConfigs, ImageSupply {
         volumes: this.#volumes.get(pod.metadata.uid) ?? [],
         lookup: (name) => environment.get(name),
         recursiveReadOnlySupported: recursiveReadOnly(await this.runtimeHandler(pod)),
+        imageReference: (volume) => this.#imageVolumes.reference(pod.metadata.uid, volume),
         selinuxEnabled: selinux,
       },
       signal,

@@ -49,6 +49,8 @@ export interface PodWorkerPorts {
   execute(action: Action, context: ActionContext): Promise<Outcome>;
   /** How far the pulls for a pod's containers are, as their waiting messages. */
   pulling?(uid: string): Readonly<Record<string, string>>;
+  /** Whether the pod's runtime handler makes a mount and all below it read-only. */
+  recursiveReadOnly?(pod: Pod): boolean;
   /** The termination messages of containers that have ended, by container id. */
   readMessages(pod: Pod, containerIds: readonly string[]): Promise<Readonly<Record<string, string>>>;
   /** Takes the pod's status whenever it has changed. */
@@ -355,7 +357,8 @@ export class PodWorker {
   #report(view: PodView, plan: Plan): void {
     const { runtimeName, hostIps } = this.#ports;
     const previous = statusToBuildOn(this.#pod, this.#status);
-    const status = podStatus({ view, plan, previous, runtimeName, hostIps });
+    const recursiveReadOnly = this.#ports.recursiveReadOnly?.(this.#pod) ?? false;
+    const status = podStatus({ view, plan, previous, runtimeName, hostIps, recursiveReadOnly });
     const previousPlan = this.#plan;
     this.#plan = plan;
     this.#status = status;

@@ -26,6 +26,7 @@ function plan(mounts: VolumeMount[], more: Partial<ContainerMountsRequest> = {})
     volumes: [data, host, fixed],
     lookup: (name) => ({ POD: 'web-1', EMPTY: '' })[name],
     recursiveReadOnlySupported: true,
+    imageReference: (volume) => `sha256:${volume}`,
     relabel: () => true,
     ...more,
   });

@@ -24,6 +24,8 @@ export interface ContainerMountsRequest {
   readonly lookup: (variable: string) => string | undefined;
   /** The runtime handler can make a mount and all below it read-only. */
   readonly recursiveReadOnlySupported: boolean;
+  /** What the runtime knows the image of an image volume by; throws where there is none to mount. */
+  readonly imageReference: (volume: string) => string;
   /** Whether files of this volume are to be labelled for SELinux now. */
   readonly relabel: (volume: MountedVolume) => boolean;
 }
@@ -56,7 +58,11 @@ export function planContainerMounts(request: ContainerMountsRequest): PlannedMou
       recursiveReadOnly: isRecursivelyReadOnly(mount, request),
       propagation: propagationOf(mount, request.container.name),
       selinuxRelabel: volume.relabels && request.relabel(volume),
-      ...(subPath === '' ? {} : { subPath }),
+      ...(volume.kind === 'image'
+        ? { image: { reference: request.imageReference(volume.name), subPath } }
+        : subPath === ''
+          ? {}
+          : { subPath }),
     };
   });
 }

@@ -530,6 +530,7 @@ describe('a refresh', () => {
           volumes: mounted,
           lookup: () => undefined,
           recursiveReadOnlySupported: false,
+          imageReference: (volume) => `sha256:${volume}`,
           selinuxEnabled: false,
         },
         signal,

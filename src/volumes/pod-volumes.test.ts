@@ -319,6 +319,35 @@ describe('the volumes of a pod', () => {
     await stat(emptyDir('plain'));
   });
 
+  it('of the kind image are left to the runtime, with their sub-path and read-only', async () => {
+    const model = pod([{ name: 'model', image: { reference: 'models/big:1' } }]);
+    const container = {
+      name: 'main',
+      volumeMounts: [{ name: 'model', mountPath: '/model', subPath: 'weights/./a' }],
+    };
+    const [mount] = await volumes.containerMounts(
+      {
+        pod: model,
+        container,
+        volumes: await volumes.setUp(model, signal),
+        lookup: () => undefined,
+        recursiveReadOnlySupported: false,
+        imageReference: (volume) => `sha256:${volume}`,
+        selinuxEnabled: true,
+      },
+      signal,
+    );
+    assert.deepEqual(mount, {
+      containerPath: '/model',
+      hostPath: '',
+      readOnly: true,
+      recursiveReadOnly: false,
+      propagation: 'None',
+      selinuxRelabel: false,
+      image: { reference: 'sha256:model', subPath: 'weights/a' },
+    });
+  });
+
   it('are not set up after an abort', async () => {
     const reason = new Error('stopped');
     await assert.rejects(
@@ -356,6 +385,7 @@ describe('the volumes of a pod', () => {
       volumes: await volumes.setUp(web, signal),
       lookup: () => 'web-1',
       recursiveReadOnlySupported: false,
+      imageReference: (volume: string) => `sha256:${volume}`,
       selinuxEnabled: true,
     };
     const target = join(podDirectory(), 'volume-subpaths/mem/main/1');

@@ -57,6 +57,8 @@ export interface ContainerMountsOptions {
   /** The environment of the container, for `subPathExpr`. */
   readonly lookup: (variable: string) => string | undefined;
   readonly recursiveReadOnlySupported: boolean;
+  /** What the runtime knows the image of an image volume by; throws where there is none to mount. */
+  readonly imageReference: (volume: string) => string;
   readonly selinuxEnabled: boolean;
 }
 

@@ -23,7 +23,7 @@ export interface VolumeSetUp<Source> {
 export interface MountedVolume {
   readonly name: string;
   readonly kind: VolumeSourceName;
-  /** Where it is on the node. */
+  /** Where it is on the node; empty for an image volume, which is the runtime's. */
   readonly hostPath: string;
   /** Containers see it read-only whatever their mount says. */
   readonly readOnly: boolean;
@@ -50,7 +50,7 @@ export class VolumeError extends Error {
   }
 }
 
-const supported = 'emptyDir, hostPath, configMap, secret, downwardAPI and projected';
+const supported = 'emptyDir, hostPath, image, configMap, secret, downwardAPI and projected';
 
 /** The volume is of a kind this program does not have. */
 export class UnsupportedVolumeError extends VolumeError {

@@ -8,6 +8,7 @@ import { downwardApiVolumes } from './downward-api.ts';
 import { EmptyDirVolumes } from './empty-dir.ts';
 import type { RefreshableKind } from './file-volumes.ts';
 import { HostPathVolumes } from './host-path.ts';
+import { imageVolumes } from './image.ts';
 import { MemoryFileSystems } from './memory-file-systems.ts';
 import { projectedVolumes } from './projected.ts';
 import { secretVolumes } from './secret.ts';
@@ -25,7 +26,7 @@ type Source<Name extends VolumeSourceName> = NonNullable<Volume[Name]>;
 
 /** Every supported source with its kind; the compiler holds each kind to its source. */
 export type VolumeKinds = {
-  readonly [Name in 'emptyDir' | 'hostPath']: VolumeKind<Source<Name>>;
+  readonly [Name in 'emptyDir' | 'hostPath' | 'image']: VolumeKind<Source<Name>>;
 } & {
   readonly [Name in 'downwardAPI' | 'projected']: RefreshableKind<Source<Name>>;
 } & {
@@ -48,6 +49,7 @@ export function createVolumeKinds(options: VolumeKindsOptions): VolumeKinds {
   return {
     emptyDir: new EmptyDirVolumes({ memory }),
     hostPath: new HostPathVolumes(),
+    image: imageVolumes,
     configMap: contents && configMapVolumes({ contents }),
     secret: contents && secretVolumes({ contents, memory }),
     downwardAPI: downwardApiVolumes({ nodeAllocatable, memory }),
@@ -79,6 +81,8 @@ export async function setUpVolume(
       return await kinds.emptyDir.setUp({ ...place, name, source: volume.emptyDir ?? {} }, signal);
     case 'hostPath':
       return await kinds.hostPath.setUp({ ...place, name, source: volume.hostPath! }, signal);
+    case 'image':
+      return await kinds.image.setUp({ ...place, name, source: volume.image! }, signal);
     default: {
       const refreshable = refreshableVolume(kinds, volume, place);
       if (!refreshable) throw new UnsupportedVolumeError(name, sourceName);

@@ -13,6 +13,7 @@ import { containerStatus, timestamp } from './container-status.ts';
 import { lastWords } from './last-words.ts';
 import { podConditions } from './pod-conditions.ts';
 import { isOver, podPhase } from './pod-phase.ts';
+import { volumeMountStatuses } from './volume-mount-statuses.ts';
 
 /** What the status of a pod is made from. */
 export interface PodStatusInput {
@@ -22,13 +23,16 @@ export interface PodStatusInput {
   readonly runtimeName: string;
   /** Addresses of the node, first family first; empty while the node runs alone. */
   readonly hostIps: readonly string[];
+  /** The pod's runtime handler makes a mount and all below it read-only. */
+  readonly recursiveReadOnly?: boolean;
 }
 
 /**
  * The whole `status` of a pod (core/v1 PodStatus), as `/pods` and the API server show it. `previous` is the
  * status to build on: times of conditions that stand, addresses and ends the runtime has forgotten.
  */
-export function podStatus({ view, plan, previous, runtimeName, hostIps }: PodStatusInput): PodStatus {
+export function podStatus(input: PodStatusInput): PodStatus {
+  const { view, plan, previous, runtimeName, hostIps, recursiveReadOnly = false } = input;
   const { terminal: verdict } = view.memory;
   if (verdict?.refused) return refusedStatus(view, verdict, previous);
   const containers = [...podContainers(view.pod.spec)];
@@ -37,13 +41,15 @@ export function podStatus({ view, plan, previous, runtimeName, hostIps }: PodSta
   for (const place of containers) {
     const { name } = place.container;
     const seen = before.get(name);
-    statuses[name] = containerStatus({
+    const status = containerStatus({
       view,
       place,
       waiting: plan.waiting[name],
       runtimeName,
       ...(seen ? { previous: seen } : {}),
     });
+    const volumeMounts = volumeMountStatuses(place.container, recursiveReadOnly);
+    statuses[name] = volumeMounts.length > 0 ? { ...status, volumeMounts } : status;
   }
 
   const told = lastWords(view, containers, statuses);
