@@ -51,6 +51,7 @@ export function agentFlags({ directory, cgroup, endpoint, manifests, ports }: Ag
   return [
     `--config=${file}`,
     `--root-dir=${join(directory, 'kubelet')}`,
+    `--cert-dir=${join(directory, 'pki')}`,
     '--hostname-override=bench-node',
     // The bench follows the agent by its log.
     '-v=4',

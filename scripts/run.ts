@@ -78,6 +78,7 @@ function readLock(): { pid: number; started: string } {
 /** Flags that the person did not give, with ports that are free. */
 async function agentFlags(endpoint: string, given: readonly string[]): Promise<string[]> {
   const flags = [`--container-runtime-endpoint=${endpoint}`, `--root-dir=${paths.agentRoot}`];
+  if (flagValue(given, 'cert-dir') === undefined) flags.push(`--cert-dir=${paths.agentRoot}/pki`);
   if (flagValue(given, 'config') === undefined) flags.push(`--config=${paths.configuration}`);
   if (!givesManifests(given)) flags.push(`--pod-manifest-path=${paths.manifests}`);
   for (const [name, usual] of [

@@ -23,6 +23,7 @@ import { CriClient } from '../runtime/cri/cri-client.ts';
 import { checkRuntime, type RuntimeFacts } from '../runtime/cri/runtime-check.ts';
 import { runtimeEventSource } from '../runtime/events/runtime-event-source.ts';
 import { RuntimeObserver } from '../runtime/runtime-observer.ts';
+import type { HealthCheck } from '../server/health-checks.ts';
 import { PodSources } from '../sources/pod-sources.ts';
 import { EventLog } from '../telemetry/event-log.ts';
 import type { EventRecorder } from '../telemetry/events.ts';
@@ -37,12 +38,13 @@ import { buildImages } from './images-builder.ts';
 import { Lifetime } from './lifetime.ts';
 import { buildLocalStorage } from './local-storage-builder.ts';
 import { type MachineFacts, readMachineFacts } from './node-facts.ts';
+import { nodeRoutes } from './node-routes.ts';
 import { isOurs, type Owner, podFromRuntime } from './ownership.ts';
 import { type BuiltPodServices, buildPodServices } from './pod-services-builder.ts';
 import { buildPodSources } from './pod-sources-builder.ts';
 import { PreflightError, preflightProblems } from './preflight.ts';
 import { RuntimeLink } from './runtime-link.ts';
-import { startServers, syncLoopCheck } from './servers.ts';
+import { startHealth, startNodeApi, syncLoopCheck } from './servers.ts';
 
 export interface NodeAgentOptions {
   readonly settings: NodeAgentSettings;
@@ -98,7 +100,7 @@ class NodeAgent {
   async start(): Promise<RunningAgent> {
     const { settings, clock, logger, metrics } = this.#options;
     const { signal } = this.#lifetime;
-    await this.#serve();
+    await this.#serveHealth();
 
     const hierarchy = await CgroupHierarchy.open(clock);
     const facts = await this.#examineMachine(hierarchy);
@@ -127,6 +129,7 @@ class NodeAgent {
     });
     const looked = link.check(signal);
     const observer = this.#observe(runtime, runtimeFacts, membership);
+    await this.#serveNode(nodeName, facts, membership);
     const records = new PodRecords({ rootDirectory: settings.rootDirectory, clock, logger });
     const images = await buildImages({
       ...this.#options,
@@ -228,18 +231,30 @@ class NodeAgent {
   }
 
   /** First of all, so that whoever started the agent sees that it lives. */
-  async #serve(): Promise<void> {
-    const { clock, logger, metrics, probeMetrics, settings } = this.#options;
-    const servers = await startServers({
-      settings,
-      metrics,
-      probeMetrics,
-      clock,
-      logger,
-      pods: () => [...(this.#workers?.all() ?? [])].map(({ pod, status }): Pod => ({ ...pod, status })),
-      checks: [syncLoopCheck(clock, () => this.#observer?.lastRelist)],
+  async #serveHealth(): Promise<void> {
+    const health = await startHealth({ ...this.#options, checks: this.#checks() });
+    this.#lifetime.onEnd(() => health?.close());
+  }
+
+  #checks(): HealthCheck[] {
+    return [syncLoopCheck(this.#options.clock, () => this.#observer?.lastRelist)];
+  }
+
+  /** What is asked of the node, once there is something to answer with. */
+  async #serveNode(nodeName: string, { addresses }: MachineFacts, membership: Membership): Promise<void> {
+    const { clock, logger, metrics, probeMetrics } = this.#options;
+    const routes = nodeRoutes({
+      core: {
+        checks: this.#checks(),
+        pods: () => [...(this.#workers?.all() ?? [])].map(({ pod, status }): Pod => ({ ...pod, status })),
+        metrics,
+        probeMetrics,
+        clock,
+        log: logger,
+      },
     });
-    this.#lifetime.onEnd(() => servers.close());
+    const api = await startNodeApi({ ...this.#options, routes, nodeName, addresses, membership });
+    this.#lifetime.onEnd(() => api.close());
   }
 
   async #examineMachine(hierarchy: CgroupHierarchy): Promise<MachineFacts> {

@@ -23,15 +23,15 @@ test('names what was set away from its default and does nothing yet', () => {
       evictionPressureTransitionPeriod: '300s',
       nodeLeaseDurationSeconds: 40,
     },
-    { authentication: { anonymous: { enabled: true } }, protectKernelDefaults: null },
+    { tracing: { samplingRatePerMillion: 5 }, protectKernelDefaults: null },
   ];
-  const given = { 'lock-file': '/k', 'max-pods': 9, 'oom-score-adj': -999, port: 1 };
+  const given = { 'lock-file': '/k', 'max-pods': 9, 'oom-score-adj': -999, 'volume-plugin-dir': '/v' };
   const { gates } = resolveFeatureGates({ NativeHistograms: true, MemoryQoS: true, AtomicFIFO: true });
   assert.deepEqual(ineffective({ given, files, gates }), [
     '--lock-file',
-    '--port',
+    '--volume-plugin-dir',
     'protectKernelDefaults',
-    'authentication.anonymous.enabled',
+    'tracing.samplingRatePerMillion',
     'featureGates.NativeHistograms',
   ]);
 });

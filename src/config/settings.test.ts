@@ -66,6 +66,20 @@ test('defaults in numbers', () => {
     allowedUnsafeSysctls: [],
     userIdsPerPod: 65_536,
     healthz: { address: '127.0.0.1', port: 10248 },
+    nodeServer: {
+      address: '0.0.0.0',
+      port: 10250,
+      certificateDirectory: '/var/lib/kubelet/pki',
+      serving: { kind: 'self-signed' },
+      tls: { minVersion: '', cipherSuites: [], curves: [] },
+      access: {
+        clientCaFile: undefined,
+        anonymous: true,
+        tokens: { enabled: false, cacheTtlMs: 120_000 },
+        authorization: { mode: 'AlwaysAllow' },
+      },
+      debuggingHandlers: true,
+    },
     readOnlyServer: { address: '0.0.0.0', port: 10255 },
     log: { format: 'text', verbosity: 0, vmodule: [] },
   });

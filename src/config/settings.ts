@@ -17,6 +17,30 @@ interface ListenAddress {
 /** Resources kept from pods (`cpu`, `memory`, `ephemeral-storage`, `pid`), as quantities in text. */
 type Reservation = Readonly<Record<string, string>>;
 
+export interface NodeServerSettings extends ListenAddress {
+  /** `--cert-dir`. */
+  readonly certificateDirectory: string;
+  /** The serving certificate: signed by the cluster, from files, or self-signed. */
+  readonly serving:
+    | { readonly kind: 'cluster' }
+    | { readonly kind: 'files'; readonly certificateFile: string; readonly keyFile: string }
+    | { readonly kind: 'self-signed' };
+  readonly tls: {
+    readonly minVersion: string;
+    readonly cipherSuites: readonly string[];
+    readonly curves: readonly number[];
+  };
+  readonly access: {
+    readonly clientCaFile: string | undefined;
+    readonly anonymous: boolean;
+    readonly tokens: { readonly enabled: boolean; readonly cacheTtlMs: number };
+    readonly authorization:
+      | { readonly mode: 'AlwaysAllow' }
+      | { readonly mode: 'Webhook'; readonly allowedTtlMs: number; readonly deniedTtlMs: number };
+  };
+  readonly debuggingHandlers: boolean;
+}
+
 export interface NodeAgentSettings {
   /** Absolute, as every path here. */
   readonly rootDirectory: string;
@@ -127,6 +151,8 @@ export interface NodeAgentSettings {
   /** Undefined: switched off. */
   readonly healthz: ListenAddress | undefined;
   readonly readOnlyServer: ListenAddress | undefined;
+  /** The node's API; undefined: switched off. */
+  readonly nodeServer: NodeServerSettings | undefined;
 
   readonly log: {
     readonly format: 'text' | 'json';
@@ -233,6 +259,7 @@ export function resolveSettings(loaded: Loaded, cwd = process.cwd()): NodeAgentS
     userIdsPerPod: configuration.userNamespaces?.idsPerPod ?? 65_536,
     healthz: listenAddress(configuration.healthzBindAddress, configuration.healthzPort),
     readOnlyServer: listenAddress(configuration.address, configuration.readOnlyPort),
+    nodeServer: nodeServerSettings(loaded),
     log: {
       format: configuration.logging.format,
       verbosity: configuration.logging.verbosity,
@@ -323,6 +350,45 @@ function cgroupSettings({ configuration, flags, gates }: Loaded): NodeAgentSetti
     singleProcessOomKill: configuration.singleProcessOOMKill,
     failOnSwap: configuration.failSwapOn,
     failOnCgroupV1: configuration.failCgroupV1,
+  };
+}
+
+function nodeServerSettings({ configuration, flags }: Loaded): NodeServerSettings | undefined {
+  if (!configuration.enableServer) return undefined;
+  const { authentication, authorization } = configuration;
+  const { tlsCertFile: certificateFile, tlsPrivateKeyFile: keyFile } = configuration;
+  const { cacheAuthorizedTTL, cacheUnauthorizedTTL } = authorization.webhook;
+  return {
+    address: configuration.address,
+    port: configuration.port,
+    certificateDirectory: flags['cert-dir'],
+    serving: configuration.serverTLSBootstrap
+      ? { kind: 'cluster' }
+      : certificateFile !== '' || keyFile !== ''
+        ? { kind: 'files', certificateFile, keyFile }
+        : { kind: 'self-signed' },
+    tls: {
+      minVersion: configuration.tlsMinVersion,
+      cipherSuites: configuration.tlsCipherSuites ?? [],
+      curves: configuration.tlsCurvePreferences ?? [],
+    },
+    access: {
+      clientCaFile: given(authentication.x509.clientCAFile),
+      anonymous: authentication.anonymous.enabled,
+      tokens: {
+        enabled: authentication.webhook.enabled,
+        cacheTtlMs: parseDuration(authentication.webhook.cacheTTL),
+      },
+      authorization:
+        authorization.mode === 'AlwaysAllow'
+          ? { mode: 'AlwaysAllow' }
+          : {
+              mode: 'Webhook',
+              allowedTtlMs: parseDuration(cacheAuthorizedTTL),
+              deniedTtlMs: parseDuration(cacheUnauthorizedTTL),
+            },
+    },
+    debuggingHandlers: configuration.enableDebuggingHandlers,
   };
 }
 

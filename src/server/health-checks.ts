@@ -7,7 +7,8 @@
 import type { Clock } from '../concurrency/clock.ts';
 import { errorText } from '../telemetry/error-text.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import { type Exchange, type Route, sendText } from './router.ts';
+import type { Exchange, NodeRoute } from './route.ts';
+import { sendText } from './router.ts';
 
 export interface HealthCheck {
   /** One path segment, for example `syncloop`. */
@@ -23,21 +24,23 @@ export const pingCheck: HealthCheck = { name: 'ping', check: () => undefined };
 const checkTimeout = 5000;
 
 /** The routes for `checks`, which are asked in their order. */
-export function healthRoutes(checks: readonly HealthCheck[], clock: Clock, log: Logger): Route[] {
+export function healthRoutes(checks: readonly HealthCheck[], clock: Clock, log: Logger): NodeRoute[] {
   const run = (check: HealthCheck) => outcomeOf(check, clock);
-  const single: Route[] = checks.map((check) => ({
-    method: 'GET',
+  const single: NodeRoute[] = checks.map((check) => ({
+    methods: ['GET'],
+    readOnly: true,
     path: `/healthz/${check.name}`,
-    async answer({ response }) {
+    async handle({ response }) {
       const problem = await run(check);
       if (problem === undefined) sendText(response, 200, 'ok');
       else sendText(response, 500, `internal server error: ${problem}\n`);
     },
   }));
-  const all: Route = {
-    method: 'GET',
+  const all: NodeRoute = {
+    methods: ['GET'],
+    readOnly: true,
     path: '/healthz',
-    async answer(exchange) {
+    async handle(exchange) {
       const excluded = new Set(exchange.query.getAll('exclude'));
       const outcomes = await Promise.all(
         checks.map(async (check) => ({

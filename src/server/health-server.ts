@@ -30,5 +30,5 @@ export function startHealthServer(options: HealthServerOptions): Promise<Running
     addressFlag: '--healthz-bind-address (healthzBindAddress)',
   };
   const routes = healthRoutes([pingCheck, ...checks], clock, log);
-  return listen({ address, port, clock, log, setting }, createRouter(routes, log));
+  return listen({ address, port, clock, log, setting }, createRouter({ routes, log }));
 }

@@ -2,20 +2,21 @@
  * Listens on one plain HTTP address with the kubelet's limits, so that no client, slow or rude, can hold
  * more than a connection. `node:http` is loaded when the first server starts.
  */
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, Server } from 'node:http';
+import type { AddressInfo, Server as NetServer } from 'node:net';
 import type { Clock } from '../concurrency/clock.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { refuseBrokenRequests } from './refuse-broken-requests.ts';
+import type { Router } from './router.ts';
 
-const idleTimeout = 90_000;
+export const idleTimeout = 90_000;
 const requestTimeout = 4 * 3600 * 1000;
 const headersTimeout = 60_000;
-const maxHeaderSize = 1024 * 1024;
+export const maxHeaderSize = 1024 * 1024;
 /** More than any monitoring needs, and few enough to leave file descriptors for pods. */
 const maxConnections = 256;
 /** What is being answered when the server closes gets this long, milliseconds. */
-const closeGrace = 2000;
+export const closeGrace = 2000;
 
 export interface ListenOptions {
   address: string;
@@ -43,14 +44,17 @@ export class ListenError extends Error {
 }
 
 /** Resolves when requests are served; rejects with a {@link ListenError}. */
-export async function listen(
-  options: ListenOptions,
-  handler: (request: IncomingMessage, response: ServerResponse) => void,
-): Promise<RunningServer> {
+export async function listen(options: ListenOptions, router: Router): Promise<RunningServer> {
   const { createServer } = process.getBuiltinModule('node:http');
   const limits = { maxHeaderSize, requestTimeout, headersTimeout, keepAliveTimeout: idleTimeout };
-  const server = createServer(limits, handler);
+  const server = createServer({
+    ...limits,
+    // Nothing is served here that goes on as another protocol; a wish for one is passed over.
+    shouldUpgradeCallback: (request: IncomingMessage) => router.upgrades(request),
+  });
   refuseBrokenRequests(server, options.clock);
+  server.on('request', (request, response) => router.request(request, response));
+  server.on('upgrade', (request, socket, head) => router.upgrade(request, socket, head));
   server.maxConnections = maxConnections;
   // Also ends answers that the client does not read.
   server.setTimeout(idleTimeout);
@@ -61,7 +65,7 @@ export async function listen(
   return { address, port, close: () => close(server, clock) };
 }
 
-function bound(server: Server, options: ListenOptions): Promise<void> {
+export function bound(server: NetServer, options: ListenOptions): Promise<void> {
   const { address, port } = options;
   return new Promise((resolve, reject) => {
     const onError = (error: NodeJS.ErrnoException) => reject(listenError(error, options));

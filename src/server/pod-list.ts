@@ -4,14 +4,14 @@
  */
 import { once } from 'node:events';
 import type { Pod } from '../kubernetes/types.ts';
-import type { Exchange } from './router.ts';
+import type { Exchange } from './route.ts';
 
 export async function sendPodList(
-  { response, request, signal }: Exchange,
+  { response, method, signal }: Pick<Exchange, 'response' | 'method' | 'signal'>,
   pods: Iterable<Pod>,
 ): Promise<void> {
   response.writeHead(200, { 'content-type': 'application/json' });
-  if (request.method === 'HEAD') return void response.end();
+  if (method === 'HEAD') return void response.end();
   response.write('{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[');
   let separator = '';
   for (const pod of pods) {

@@ -5,10 +5,11 @@ import { describe, it, type TestContext } from 'node:test';
 import { VirtualClock } from '../concurrency/virtual-clock.ts';
 import type { Pod } from '../kubernetes/types.ts';
 import { silentLogger } from '../telemetry/logger.ts';
+import { type CoreRoutesInput, coreRoutes } from './core-routes.ts';
 import type { HealthCheck } from './health-checks.ts';
 import { startHealthServer } from './health-server.ts';
 import { ListenError, type RunningServer } from './http-listener.ts';
-import { type ReadOnlyServerOptions, startReadOnlyServer } from './read-only-server.ts';
+import { startReadOnlyServer } from './read-only-server.ts';
 
 interface Answer {
   status: number;
@@ -58,16 +59,19 @@ function pod(name: string, size = 0): Pod {
   };
 }
 
-async function readOnly(t: TestContext, options: Partial<ReadOnlyServerOptions> = {}) {
-  const server = await startReadOnlyServer({
-    ...loopback,
-    clock: new VirtualClock(),
+async function readOnly(t: TestContext, options: Partial<CoreRoutesInput> = {}) {
+  const clock = new VirtualClock();
+  const routes = coreRoutes({
+    clock,
+    log: silentLogger,
     checks: [],
     pods: () => [],
     metrics: { contentType: 'text/plain; version=0.0.4', exposition: async () => 'up 1\n' },
     probeMetrics: { contentType: 'text/plain; version=0.0.4', exposition: async () => 'prober 1\n' },
     ...options,
   });
+  const { log = silentLogger } = options;
+  const server = await startReadOnlyServer({ ...loopback, clock, log, routes });
   t.after(() => server.close());
   return server;
 }

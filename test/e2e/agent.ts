@@ -62,6 +62,7 @@ export class Agent {
   #options: AgentOptions;
   #process: ChildProcess | undefined;
   #readOnlyPort = 0;
+  port = 0;
   healthPort = 0;
 
   constructor(options: AgentOptions = {}) {
@@ -80,7 +81,11 @@ export class Agent {
   /** Starts the agent and waits until it is healthy, or with `killAt` or `--runonce`, until it has ended. */
   async start(options: AgentOptions = this.#options): Promise<void> {
     const { endpoint } = surroundings();
-    [this.healthPort, this.#readOnlyPort] = await Promise.all([freePort(), freePort()]);
+    [this.port, this.healthPort, this.#readOnlyPort] = await Promise.all([
+      freePort(),
+      freePort(),
+      freePort(),
+    ]);
     const configuration = {
       apiVersion: 'kubelet.config.k8s.io/v1beta1',
       kind: 'KubeletConfiguration',
@@ -90,6 +95,7 @@ export class Agent {
       podLogsDir: this.path('logs', 'pods'),
       cgroupRoot: this.cgroupRoot,
       containerRuntimeEndpoint: endpoint,
+      port: this.port,
       healthzPort: this.healthPort,
       readOnlyPort: this.#readOnlyPort,
       address: '127.0.0.1',
@@ -109,6 +115,8 @@ export class Agent {
         this.path('config.json'),
         '--root-dir',
         this.path('root'),
+        '--cert-dir',
+        this.path('root', 'pki'),
         '--hostname-override',
         'node',
         ...(options.flags ?? []),

@@ -1,0 +1,15 @@
+/**
+ * Every endpoint of the node's API, in one list: those of this program's own state, and those that rooms answer
+ * which the server does not know. To add one, see `src/server/route.ts`.
+ */
+import { type CoreRoutesInput, coreRoutes } from '../server/core-routes.ts';
+import type { NodeRoute } from '../server/route.ts';
+
+export interface NodeRoutesInput {
+  readonly core: CoreRoutesInput;
+}
+
+/** For both ports: those marked `readOnly` are served without authentication as well, where that is on. */
+export function nodeRoutes({ core }: NodeRoutesInput): NodeRoute[] {
+  return [...coreRoutes(core)];
+}

@@ -1,0 +1,57 @@
+/** The endpoints every node has: health, pods and metrics. */
+import type { Clock } from '../concurrency/clock.ts';
+import type { Pod } from '../kubernetes/types.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import { type HealthCheck, healthRoutes, pingCheck } from './health-checks.ts';
+import { sendPodList } from './pod-list.ts';
+import type { NodeRoute } from './route.ts';
+
+/** Metrics in the Prometheus text format. */
+export interface Exposition {
+  readonly contentType: string;
+  exposition(): Promise<string>;
+}
+
+export interface CoreRoutesInput {
+  /** Beside `ping`, which is always there: `log`, `syncloop`. */
+  readonly checks: readonly HealthCheck[];
+  /** Pods with their status as the agent reports it, asked for at each request. */
+  readonly pods: () => Iterable<Pod>;
+  /** The metrics registry. */
+  readonly metrics: Exposition;
+  /** The registry of probe results. */
+  readonly probeMetrics: Exposition;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export function coreRoutes(input: CoreRoutesInput): NodeRoute[] {
+  const { checks, pods, metrics, probeMetrics, clock, log } = input;
+  return [
+    ...healthRoutes([pingCheck, ...checks], clock, log),
+    {
+      methods: ['GET'],
+      path: '/pods',
+      readOnly: true,
+      handle: (exchange) => sendPodList(exchange, pods()),
+    },
+    metricsRoute('/metrics', metrics),
+    metricsRoute('/metrics/probes', probeMetrics),
+  ];
+}
+
+function metricsRoute(path: string, metrics: Exposition): NodeRoute {
+  return {
+    methods: ['GET'],
+    path,
+    readOnly: true,
+    async handle({ response }) {
+      const text = await metrics.exposition();
+      response.writeHead(200, {
+        'content-type': metrics.contentType,
+        'content-length': Buffer.byteLength(text),
+      });
+      response.end(text);
+    },
+  };
+}
