@@ -24,7 +24,7 @@ test('a token stands for a user only when the review says so and names one', asy
     extra: { k: ['v'] },
   });
   assert.deepEqual(
-    [requests[0]?.path, (requests[0]?.body as { spec: unknown }).spec],
+    [requests[0]?.path, (requests[0]?.body as { spec: unknown } | undefined)?.spec],
     ['/apis/authentication.k8s.io/v1/tokenreviews', { token: 'secret' }],
   );
   for (const status of [undefined, { authenticated: false, user }, { authenticated: true, user: {} }]) {
@@ -41,7 +41,7 @@ test('access is asked for on this node, and granted only by a clear yes', async 
     nodeName: 'worker-1',
   } as const;
   assert.deepEqual(await reviews.accessReview(attributes, signal), { allowed: true });
-  assert.deepEqual((requests[0]?.body as { spec: unknown }).spec, {
+  assert.deepEqual((requests[0]?.body as { spec: unknown } | undefined)?.spec, {
     user: 'u',
     groups: ['g'],
     resourceAttributes: {
