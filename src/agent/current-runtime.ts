@@ -16,6 +16,7 @@ export interface CurrentRuntimeOptions extends Omit<RuntimeCheckOptions, 'giveUp
   readonly onChange?: (facts: RuntimeFacts) => void;
 }
 
+/** The runtime's facts, kept up to date over its restarts. */
 export class CurrentRuntime {
   readonly #options: CurrentRuntimeOptions;
   readonly #again: LatestOnly;

@@ -18,6 +18,10 @@ export interface PodGarbageRooms {
   readonly events: PodGarbageOptions['events'];
 }
 
+/**
+ * The collector of dead containers and of what gone pods have left, on the rooms of this agent; not yet
+ * running.
+ */
 export function buildPodGarbage(
   { settings, clock, logger }: Pick<NodeAgentOptions, 'settings' | 'clock' | 'logger'>,
   { built, observer, workers, sources, nodeName, events }: PodGarbageRooms,

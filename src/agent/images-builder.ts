@@ -8,6 +8,7 @@ import { PullRecords } from '../runtime/images/pull-records.ts';
 import type { Membership } from './cluster/membership.ts';
 import type { NodeAgentOptions } from './node-agent.ts';
 
+/** What deals with images: credentials, pulling, removing. */
 export interface ImageRooms {
   readonly keyring: ImageKeyring;
   readonly puller: ImagePuller;

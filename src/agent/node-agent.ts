@@ -46,6 +46,7 @@ import { PreflightError, preflightProblems } from './preflight.ts';
 import { RuntimeLink } from './runtime-link.ts';
 import { startHealth, startNodeApi, syncLoopCheck } from './servers.ts';
 
+/** What an agent is started with. */
 export interface NodeAgentOptions {
   readonly settings: NodeAgentSettings;
   /** Whether a Kubernetes feature gate is on. */

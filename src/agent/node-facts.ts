@@ -15,6 +15,9 @@ import {
 } from '../linux/procfs.ts';
 import { hasSwapAccounting, readSwapEvidence } from '../linux/swap-accounting.ts';
 
+/**
+ * The machine as it was when the agent started; what changes later takes a restart of the agent to be seen.
+ */
 export interface MachineFacts {
   /** The kernel's host name in lower case. */
   readonly hostname: string;
@@ -43,6 +46,7 @@ export interface MachineFacts {
   readonly selinux: boolean;
 }
 
+/** Rejects when the kernel does not tell what no node can do without: CPUs, memory, process limits. */
 export async function readMachineFacts(
   hierarchy: CgroupHierarchy,
   rootDirectory: string,

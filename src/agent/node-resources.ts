@@ -5,6 +5,10 @@ import { type NodeReservation, nodeAllocatable, nodeCapacity } from '../resource
 import type { NodeResourceSettings } from '../runtime/translation/linux-resources.ts';
 import type { MachineFacts } from './node-facts.ts';
 
+/**
+ * Amounts as `status.capacity` and `status.allocatable` of the node show them, and what follows for
+ * containers.
+ */
 export interface NodeResources {
   /** `status.capacity` */
   readonly capacity: ResourceAmounts;

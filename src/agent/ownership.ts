@@ -9,6 +9,7 @@ import type { ObservedPod } from '../runtime/observed-pod.ts';
 /** On every sandbox: the root directory of the agent that made it. */
 export const rootAnnotation = 'io.kubelet-ts.root-directory';
 
+/** What tells the pods of this agent from those of another on the same runtime. */
 export interface Owner {
   readonly rootDirectory: string;
   /** Sources this agent has, as in annotation `kubernetes.io/config.source`. */

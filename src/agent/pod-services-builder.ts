@@ -59,6 +59,7 @@ export interface PodServicesInput {
   readonly metrics: Metrics;
 }
 
+/** What executors work with, and the rooms behind it that other parts of the agent look into. */
 export interface BuiltPodServices {
   readonly services: PodServices;
   readonly cgroups: PodCgroups;
@@ -75,6 +76,10 @@ export interface BuiltPodServices {
 /** A call that takes longer gives its place to the next: slow networks hold up only their own pods. */
 const callHoldMs = 1000;
 
+/**
+ * Builds cgroups, directories, volumes, admission and the configurations of pods; starts nothing. Rejects
+ * when what an earlier agent kept on disk cannot be read.
+ */
 export async function buildPodServices(input: PodServicesInput): Promise<BuiltPodServices> {
   const { settings, facts, clock, logger, observer, records, runtime, membership } = input;
   const { events, objects } = membership;

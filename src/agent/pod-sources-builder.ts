@@ -1,5 +1,5 @@
 /** Builds the pod sources the configuration asks for. */
-import { resolve } from 'node:path';
+import { join } from 'node:path';
 import type { Clock } from '../concurrency/clock.ts';
 import type { NodeAgentSettings } from '../config/settings.ts';
 import { FileSource } from '../sources/file-source.ts';
@@ -18,13 +18,17 @@ export interface PodSourcesInput {
   readonly logger: Logger;
 }
 
+/**
+ * The sources that the settings name, in no particular order; empty when they name none. Reads the last good
+ * manifests of an earlier agent.
+ */
 export async function buildPodSources(input: PodSourcesInput): Promise<PodSource[]> {
   const { settings, nodeName, featureEnabled, clock, logger: log } = input;
   const { path, url, urlHeaders, fileCheckMs, httpCheckMs } = settings.staticPods;
   const decoder = (source: StaticSource) =>
     createManifestDecoder({ source, nodeName, now: () => clock.now(), featureEnabled });
   const lastGood = new LastGoodManifests({
-    directory: resolve(settings.rootDirectory, 'kubelet-ts', 'manifests'),
+    directory: join(settings.rootDirectory, 'kubelet-ts', 'manifests'),
     clock,
     log,
   });
@@ -33,9 +37,7 @@ export async function buildPodSources(input: PodSourcesInput): Promise<PodSource
   const sources: PodSource[] = [];
   if (path !== undefined) {
     const decode = decoder('file');
-    sources.push(
-      new FileSource({ path: resolve(path), checkFrequency: fileCheckMs, decode, clock, log, lastGood }),
-    );
+    sources.push(new FileSource({ path, checkFrequency: fileCheckMs, decode, clock, log, lastGood }));
   }
   if (url !== undefined) {
     const decode = decoder('http');

@@ -2,6 +2,7 @@
 import { parseCpuSet } from '../config/cpu-set.ts';
 import type { MachineFacts } from './node-facts.ts';
 
+/** What the configuration insists on. */
 export interface PreflightSettings {
   readonly failOnSwap: boolean;
   readonly failOnCgroupV1: boolean;
@@ -20,6 +21,10 @@ export class PreflightError extends Error {
   }
 }
 
+/**
+ * Everything that keeps the agent from working on this machine, each with its remedy; empty when nothing
+ * does. `uid` is that of the process. Pure.
+ */
 export function preflightProblems(facts: MachineFacts, settings: PreflightSettings, uid: number): string[] {
   const problems: string[] = [];
   if (uid !== 0) {

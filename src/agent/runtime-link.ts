@@ -29,6 +29,10 @@ export type RuntimeLook =
 /** As often as a kubelet looks; while something is missing, more often. */
 const checkEveryMs = { ready: 5000, notReady: 1000 };
 
+/**
+ * `RuntimeReady` and `NetworkReady` of the runtime as last seen, with what is wrong in the words of node
+ * conditions.
+ */
 export class RuntimeLink {
   readonly #options: RuntimeLinkOptions;
   #problem: string | undefined = 'container runtime status check may not have completed yet';
@@ -36,11 +40,6 @@ export class RuntimeLink {
 
   constructor(options: RuntimeLinkOptions) {
     this.#options = options;
-  }
-
-  /** Why the runtime cannot be worked with; absent when it can. */
-  get problem(): string | undefined {
-    return this.#problem;
   }
 
   /** Why pods get no network; absent when they do. */

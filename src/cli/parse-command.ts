@@ -8,7 +8,7 @@ export type Command =
   | { readonly kind: 'help' }
   /** `form` is what `--version` was given: `true` (one line) or `raw` (every part). */
   | { readonly kind: 'print-version'; readonly form: 'true' | 'raw' }
-  /** The `version` command: ours, Kubernetes' and the runtime's. */
+  /** The `version` command: ours, Kubernetes' and Node's. */
   | { readonly kind: 'version' }
   | { readonly kind: 'config-validate'; readonly file: string; readonly given: GivenFlags }
   | {

@@ -13,6 +13,7 @@ export interface ConfigurationFiles {
   readDirectory(path: string): { name: string; isDirectory: boolean }[];
 }
 
+/** A file with what is wrong in it; `layer` is absent when nothing of it can be used. */
 export interface ReadConfigurationFile {
   readonly layer?: ConfigurationLayer;
   readonly errors: ConfigurationError[];
@@ -29,6 +30,7 @@ const PATH_FIELDS: readonly FieldPath[] = [
   ['podLogsDir'],
 ];
 
+/** Reads one KubeletConfiguration. Never throws: what is wrong is told with file, line and field. */
 export function readConfigurationFile(files: ConfigurationFiles, file: string): ReadConfigurationFile {
   let text: string;
   try {

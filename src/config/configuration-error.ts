@@ -1,7 +1,9 @@
 /** One mistake in flags or files, with the place to mend it. */
 
+/** Names and list indexes from the file's root. */
 export type FieldPath = readonly (string | number)[];
 
+/** One thing that is wrong, and where. */
 export interface ConfigurationError {
   readonly file?: string;
   /** From 1. */
@@ -19,6 +21,7 @@ export function describeConfigurationError({ file, line, flag, field, message }:
   return [...place.filter((part) => part), message].join(': ');
 }
 
+/** `evictionHard.[memory.available]`, `registerWithTaints[0].key`. */
 export function formatFieldPath(path: FieldPath): string {
   let text = '';
   for (const part of path) {

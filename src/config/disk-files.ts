@@ -4,6 +4,7 @@ import type { ConfigurationFiles } from './config-file.ts';
 
 const LARGEST_FILE = 4 * 1024 * 1024;
 
+/** Configuration files of this machine: regular, not larger than any configuration, valid UTF-8. */
 export const diskFiles: ConfigurationFiles = {
   readFile(path) {
     const status = statSync(path);

@@ -6,6 +6,7 @@
  */
 import { nearestName } from '../kubernetes/nearest-name.ts';
 
+/** What Kubernetes 1.36 says of a gate. */
 export interface GateDefinition {
   readonly default: boolean;
   readonly stage: 'Alpha' | 'Beta' | 'GA' | 'Deprecated';
@@ -122,10 +123,16 @@ const gates = {
   WindowsGracefulNodeShutdown: { default: true, stage: 'Beta' },
 } as const satisfies Record<string, GateDefinition>;
 
+/** The name of a gate that touches the node agent. */
 export type GateName = keyof typeof gates;
+
+/** Every gate by name. */
 export const FEATURE_GATES: Readonly<Record<GateName, GateDefinition>> = gates;
+
+/** Every gate, in order of names. */
 export const GATE_NAMES = Object.keys(gates) as GateName[];
 
+/** The gates as they are set. */
 export interface FeatureGates {
   enabled(name: GateName): boolean;
   /** Every gate with its value, for the log and for `/flagz`-like pages. */

@@ -18,6 +18,7 @@ export interface ValueCheck<T> {
   readonly accepts: (value: T) => boolean;
 }
 
+/** What is said of a field beside its type. */
 export interface FieldOptions {
   /** Wire value when nothing is given. Without one the field stays absent. */
   readonly default?: JsonValue;
@@ -48,6 +49,7 @@ export interface Field<T = unknown, Presence extends 'set' | 'optional' = 'set' 
   readonly infer?: { readonly value: T; readonly presence: Presence };
 }
 
+/** The members of an object by name. */
 export type Fields = Readonly<Record<string, Field>>;
 
 type PresenceOf<O> = O extends { default: JsonValue } ? 'set' : 'optional';
@@ -88,6 +90,7 @@ function show(value: JsonValue): string {
   return JSON.stringify(value);
 }
 
+/** `true` or `false`. */
 export function bool<const O extends FieldOptions>(
   summary: string,
   options?: O,
@@ -103,6 +106,7 @@ const INTEGER_BOUNDS = {
   int64: [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER],
 } as const;
 
+/** A whole number within the bounds of its type. */
 export function integer<const O extends CheckedOptions<number>>(
   type: keyof typeof INTEGER_BOUNDS,
   summary: string,
@@ -120,6 +124,7 @@ function integerMisfit(type: keyof typeof INTEGER_BOUNDS, value: JsonValue): str
     : undefined;
 }
 
+/** A number. */
 export function float<const O extends CheckedOptions<number>>(
   summary: string,
   options?: O,
@@ -135,6 +140,7 @@ const textMisfit = (value: JsonValue) => {
   return `must be a text, not ${show(value)}${hint}`;
 };
 
+/** A text. */
 export function text<const O extends CheckedOptions<string>>(
   summary: string,
   options?: O,
@@ -157,6 +163,7 @@ export function choice<const W extends string, const O extends FieldOptions>(
   return field(type, summary, { ...options, check } as unknown as O, textMisfit);
 }
 
+/** A Go duration such as `1m30s`, kept as text. */
 export function duration<const O extends CheckedOptions<string>>(
   summary: string,
   options?: O,
@@ -199,6 +206,7 @@ function quantityMisfit(value: JsonValue): string | undefined {
   return isQuantity ? undefined : `must be a quantity such as "512Mi" or "500m", not ${show(value)}`;
 }
 
+/** A list of texts. */
 export function texts<const O extends CheckedOptions<readonly string[]>>(
   summary: string,
   options?: O,
@@ -206,6 +214,7 @@ export function texts<const O extends CheckedOptions<readonly string[]>>(
   return field('list(string)', summary, options, (value) => listMisfit(value, textMisfit));
 }
 
+/** A list of whole numbers. */
 export function integers<const O extends CheckedOptions<readonly number[]>>(
   summary: string,
   options?: O,
@@ -282,6 +291,7 @@ export function optionalObject<const M extends Fields>(
   return field('object', summary, { ...options, pointer: true }, mustBeObject, { members });
 }
 
+/** A list of objects with these members; `type` is its name in the reference. */
 export function objects<const M extends Fields>(
   type: string,
   summary: string,
@@ -298,6 +308,7 @@ export function required<T>(described: Field<T>): Field<T, 'set'> {
   return { ...described, required: true } as unknown as Field<T, 'set'>;
 }
 
+/** True for a member without which its object is refused. */
 export function isRequired(described: Field): boolean {
   return (described as { required?: true }).required === true;
 }

@@ -6,9 +6,13 @@ import { resourcesFields } from './fields/resources-fields.ts';
 import { runtimeFields } from './fields/runtime-fields.ts';
 import { servingFields } from './fields/serving-fields.ts';
 
+/** `apiVersion` of every configuration file. */
 export const API_VERSION = 'kubelet.config.k8s.io/v1beta1';
+
+/** `kind` of every configuration file. */
 export const KIND = 'KubeletConfiguration';
 
+/** Every field of a KubeletConfiguration. */
 export const CONFIGURATION_FIELDS = {
   ...nodeFields,
   ...podsFields,
@@ -17,6 +21,7 @@ export const CONFIGURATION_FIELDS = {
   ...servingFields,
 };
 
+/** The fields in the order the reference page shows them. */
 export const FIELD_GROUPS = [
   { title: 'Node and cluster', fields: nodeFields },
   { title: 'Pods', fields: podsFields },

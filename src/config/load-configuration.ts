@@ -25,11 +25,13 @@ import { gateRules } from './rules/gate-rules.ts';
 import { nodeRules } from './rules/node-rules.ts';
 import { resourceRules } from './rules/resource-rules.ts';
 
+/** Where files come from. */
 export interface LoadOptions extends ConfigurationFiles {
   /** Where relative paths on the command line start. */
   readonly cwd: string;
 }
 
+/** A configuration that was checked. */
 export interface LoadedConfiguration {
   readonly ok: true;
   readonly configuration: KubeletConfiguration;
@@ -42,6 +44,7 @@ export interface LoadedConfiguration {
   readonly ineffective: string[];
 }
 
+/** A configuration, or everything that is wrong with it. */
 export type LoadResult = LoadedConfiguration | { readonly ok: false; readonly errors: ConfigurationError[] };
 
 const RULES = [...evictionRules, ...resourceRules, ...nodeRules, ...gateRules];

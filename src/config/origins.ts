@@ -11,6 +11,7 @@ export interface ConfigurationLayer {
   readonly values: JsonObject;
 }
 
+/** Finds the flag, or the file and line, that a value of the merged configuration came from. */
 export class Origins {
   readonly #layers: readonly ConfigurationLayer[];
   readonly #given: GivenFlags;

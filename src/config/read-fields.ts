@@ -12,6 +12,7 @@ import type { FieldPath } from './configuration-error.ts';
 import { type Field, type Fields, isRequired } from './field.ts';
 import { listFields } from './kubelet-configuration.ts';
 
+/** Told of a value that is wrong. */
 export type Report = (path: FieldPath, message: string) => void;
 
 /** The part of `raw` that fits. Null members stay: in a drop-in they remove what was set before. */

@@ -41,6 +41,7 @@ export interface NodeServerSettings extends ListenAddress {
   readonly debuggingHandlers: boolean;
 }
 
+/** What the rooms are told; every path is absolute. */
 export interface NodeAgentSettings {
   /** Absolute, as every path here. */
   readonly rootDirectory: string;

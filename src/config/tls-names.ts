@@ -34,6 +34,7 @@ const CIPHER_SUITES = new Set([
   'TLS_RSA_WITH_RC4_128_SHA',
 ]);
 
+/** Suites that Kubernetes accepts. */
 export const knownCipherSuites: ValueCheck<readonly string[]> = {
   rule: 'names of TLS cipher suites such as TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256',
   accepts: (value) => value.every((name) => CIPHER_SUITES.has(name)),
@@ -42,6 +43,7 @@ export const knownCipherSuites: ValueCheck<readonly string[]> = {
 /** P-256, P-384, P-521, X25519, and the hybrids with ML-KEM. */
 const CURVES = new Set([23, 24, 25, 29, 4587, 4588, 4589]);
 
+/** Groups that Kubernetes accepts. */
 export const knownCurves: ValueCheck<readonly number[]> = {
   rule: 'numbers of TLS key exchange groups: 23, 24, 25, 29, 4587, 4588, 4589',
   accepts: (value) => value.every((id) => CURVES.has(id)),

@@ -36,6 +36,7 @@ export function qosElements(root: CgroupElements, qos: QosClass): CgroupElements
   return [...kubepodsElements(root), ...qosElement[qos]];
 }
 
+/** The cgroup of one pod, below that of its QoS class. */
 export function podElements(root: CgroupElements, qos: QosClass, uid: string): CgroupElements {
   return [...qosElements(root, qos), `pod${uid}`];
 }

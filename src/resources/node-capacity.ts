@@ -13,6 +13,7 @@ import {
 } from '../kubernetes/quantity.ts';
 import type { HugePagePool } from '../linux/procfs.ts';
 
+/** What the machine has. */
 export interface NodeFacts {
   /** Logical CPUs online. */
   readonly cpus: number;
@@ -23,6 +24,7 @@ export interface NodeFacts {
   readonly hugePages: readonly HugePagePool[];
 }
 
+/** What is kept from pods. */
 export interface NodeReservation {
   /** `kubeReserved` and `systemReserved`: resource name to quantity text. */
   readonly kubeReserved?: Readonly<Record<string, string>>;

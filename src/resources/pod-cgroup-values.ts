@@ -19,6 +19,7 @@ import type { CgroupValues } from './cgroup-values.ts';
 /** A limit so high that it limits nothing; what the kubelet writes for huge pages of QoS classes. */
 const unbounded = 2 ** 62;
 
+/** How the node limits its pods. */
 export interface PodCgroupOptions {
   /** `cpuCFSQuota`: false keeps CPU quotas off. */
   readonly cpuCfsQuota: boolean;

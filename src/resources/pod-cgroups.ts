@@ -78,6 +78,7 @@ export class PodCgroupError extends Error {
   }
 }
 
+/** The tree below one cgroup root; the only writer in it beside the runtime. */
 export class PodCgroups {
   readonly #options: PodCgroupsOptions;
   readonly #root: CgroupElements;

@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../concurrency/clock.ts';
 
+/** How waits grow, in milliseconds. */
 export interface BackoffRules {
   readonly initialMs: number;
   readonly maxMs: number;
@@ -11,6 +12,7 @@ export interface BackoffRules {
   readonly factor?: number;
 }
 
+/** How far one key has come. */
 export interface BackoffEntry {
   /** The wait that began at `since`. */
   readonly delayMs: number;

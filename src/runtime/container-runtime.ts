@@ -77,6 +77,7 @@ import type {
   VersionResponse,
 } from './generated/cri.ts';
 
+/** What every call of the runtime takes beside its request. */
 export interface CallOptions {
   /** Gives the call up; it then rejects with the signal's reason, and its outcome is unknown. */
   readonly signal?: AbortSignal;
@@ -194,5 +195,9 @@ export interface ContainerRuntime {
 
 /** Name of a call as a method of {@link ContainerRuntime}. */
 export type RuntimeCall = keyof ContainerRuntime;
+
+/** The request message of a call. */
 export type RequestOf<Call extends RuntimeCall> = Parameters<ContainerRuntime[Call]>[0];
+
+/** The answer message of a call. */
 export type ResponseOf<Call extends RuntimeCall> = Awaited<ReturnType<ContainerRuntime[Call]>>;

@@ -3,6 +3,7 @@
  * values; only the runtime room knows how they were asked for.
  */
 
+/** A sandbox as the runtime last told it. */
 export interface ObservedSandbox {
   readonly id: string;
   readonly state: 'Ready' | 'NotReady';
@@ -14,6 +15,7 @@ export interface ObservedSandbox {
   readonly hostNetwork: boolean;
 }
 
+/** One instance of a container as the runtime last told it. */
 export interface ObservedContainer {
   readonly id: string;
   readonly name: string;
@@ -45,6 +47,7 @@ export interface ObservedContainer {
   };
 }
 
+/** Everything the runtime has of one pod. */
 export interface ObservedPod {
   readonly uid: string;
   readonly name: string;

@@ -22,6 +22,8 @@ export const RuntimeErrorCode = {
   DataLoss: 15,
   Unauthenticated: 16,
 } as const;
+
+/** A status code of gRPC. */
 export type RuntimeErrorCode = (typeof RuntimeErrorCode)[keyof typeof RuntimeErrorCode];
 
 const nameOfCode = new Map<number, string>(

@@ -54,6 +54,7 @@ type Lived = Pick<ObservedContainer | ObservedSandbox, 'state'>;
 const stages = { Created: 0, Ready: 1, Unknown: 1, Running: 1, Exited: 2, NotReady: 2 } as const;
 const stage = ({ state }: Lived) => stages[state];
 
+/** What the runtime has, pod by pod, as events, own actions and relists have shown it. */
 export class RuntimeObserver {
   readonly #options: RuntimeObserverOptions;
   readonly #sandboxes = new Map<string, Known<ObservedSandbox>>();

@@ -28,6 +28,7 @@ export interface LogRecord {
   readonly fields: readonly (LogFields | undefined)[];
 }
 
+/** How lines are written, and which. */
 export interface LoggerOptions {
   /** `logging.format` of the configuration. */
   format: 'text' | 'json';
@@ -46,6 +47,7 @@ export interface LoggerOptions {
   source?: string;
 }
 
+/** The logger that all others are made from. */
 export interface RootLogger extends Logger {
   /** Changes the verbosity of this logger and of every logger made from it, at once. */
   setVerbosity(verbosity: number): void;

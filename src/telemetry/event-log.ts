@@ -46,6 +46,7 @@ const flushDelay = 1000;
 /** Longest message kept, as the API server limits it. */
 const maxMessage = 1024;
 
+/** Keeps the last events in memory and in a bounded file; the same event again is counted, not repeated. */
 export class EventLog implements EventRecorder {
   readonly #options: EventLogOptions;
   readonly #capacity: number;

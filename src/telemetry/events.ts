@@ -11,10 +11,12 @@ export interface EventObject {
   fieldPath?: string;
 }
 
+/** Takes events, as Kubernetes has them, and passes them on or keeps them; never throws and never waits. */
 export interface EventRecorder {
   event(object: EventObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
 }
 
+/** Forgets everything; for tests and for embedding. */
 export const silentEvents: EventRecorder = { event() {} };
 
 /** The event object of a pod, or of one container of it when `fieldPath` is given. */

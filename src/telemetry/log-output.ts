@@ -21,6 +21,7 @@ export interface LogOutputOptions {
 
 const retryMs = 20;
 
+/** Writes lines to a file descriptor without ever holding up the agent. */
 export class LogOutput {
   readonly #options: LogOutputOptions;
   readonly #capacity: number;

@@ -29,6 +29,7 @@ interface Declared {
   readonly handle: Counter & Gauge & Histogram & { observed?: unknown };
 }
 
+/** Metrics of one endpoint, written in the text format of Prometheus. */
 export class MetricsRegistry implements Metrics {
   readonly #registry = new PromRegistry();
   readonly #declared = new Map<string, Declared>();

@@ -4,18 +4,21 @@
  */
 export type Labels = Record<string, string>;
 
+/** Only rises. */
 export interface Counter {
   inc(labels?: Labels, by?: number): void;
   /** Forgets the series with these labels. */
   remove(labels: Labels): void;
 }
 
+/** Goes up and down. */
 export interface Gauge {
   set(value: number, labels?: Labels): void;
   /** Forgets the series with these labels. */
   remove(labels: Labels): void;
 }
 
+/** Counts values by size. */
 export interface Histogram {
   /** `value` in the metric's unit, seconds for durations. */
   observe(value: number, labels?: Labels): void;
@@ -23,12 +26,14 @@ export interface Histogram {
   remove(labels: Labels): void;
 }
 
+/** Name, help text and label names of a metric. */
 export interface MetricOptions {
   name: string;
   help: string;
   labels?: readonly string[];
 }
 
+/** Declares metrics; declaring the same one again gives the same one. */
 export interface Metrics {
   counter(options: MetricOptions): Counter;
   gauge(options: MetricOptions): Gauge;

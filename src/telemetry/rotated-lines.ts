@@ -6,6 +6,7 @@
 import { appendFile, mkdir, rename, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
+/** A file of lines that is renamed to `<path>.1` when it is full. */
 export class RotatedLines {
   readonly #path: string;
   readonly #maxBytes: number;

@@ -27,8 +27,10 @@ export interface ValueOfFlagType {
   version: string;
 }
 
+/** The name of a type of flags. */
 export type FlagType = keyof ValueOfFlagType;
 
+/** What is known of a flag. */
 export interface FlagDefinition {
   readonly type: FlagType;
   readonly default: JsonValue;

@@ -19,9 +19,14 @@ const all = {
 };
 
 type All = typeof all;
+
+/** The name of a flag, without dashes. */
 export type FlagName = keyof All;
 
+/** Every flag by name. */
 export const FLAGS: Readonly<Record<FlagName, FlagDefinition>> = all;
+
+/** Every flag, group by group. */
 export const FLAG_NAMES = Object.keys(all) as FlagName[];
 
 /** Groups in the order `--help` and the reference page show them. */
@@ -43,6 +48,7 @@ export type FlagValues = {
   [N in FlagName as All[N] extends { field: string } ? never : N]: ValueOfFlagType[All[N]['type']];
 };
 
+/** Values of the flags that no configuration field stands for: those given, and defaults. */
 export function flagValues(given: GivenFlags): FlagValues {
   const values: Record<string, unknown> = {};
   for (const name of FLAG_NAMES) {

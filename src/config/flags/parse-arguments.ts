@@ -9,6 +9,7 @@ import type { ConfigurationError } from '../configuration-error.ts';
 import { FlagValueError, readFlagValue } from './flag-value.ts';
 import { FLAG_NAMES, FLAGS, type FlagName, type GivenFlags } from './flags.ts';
 
+/** A command line taken apart. */
 export interface ParsedArguments {
   readonly given: GivenFlags;
   /** What is not a flag: the command, file names. */
@@ -28,6 +29,7 @@ function knownFlag(name: string): FlagName | undefined {
 /** Flags that mean something alone: booleans, and `--version`. */
 const standsAlone = (name: FlagName) => FLAGS[name].type === 'bool' || FLAGS[name].type === 'version';
 
+/** `argv` without the executable. Never throws; everything that is wrong is among the errors. */
 export function parseArguments(argv: readonly string[]): ParsedArguments {
   const given: Partial<Record<FlagName, unknown>> = {};
   const words: string[] = [];

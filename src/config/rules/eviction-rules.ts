@@ -59,4 +59,5 @@ const softGrace: Rule = ({ evictionSoft = {}, evictionSoftGracePeriod = {} }, re
   }
 };
 
+/** Rules of eviction settings. */
 export const evictionRules: readonly Rule[] = [thresholds, softGrace];

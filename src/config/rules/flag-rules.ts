@@ -22,6 +22,7 @@ const OWN_LABELS = new Set([
 const OWN_PREFIX = /^([^/]+\.)?(node|kubelet)\.kubernetes\.io\//;
 const KUBERNETES_PREFIX = /^([^/]+\.)?(kubernetes|k8s)\.io\//;
 
+/** What is wrong with flags that no configuration field stands for. */
 export function checkFlagValues(flags: FlagValues): ConfigurationError[] {
   const errors: ConfigurationError[] = [];
   const report = (flag: keyof FlagValues, message: string) => errors.push({ flag, message });

@@ -37,4 +37,5 @@ export function isDefault(described: Field, value: unknown): boolean {
   return byDefault === undefined && isEmpty;
 }
 
+/** Rules of gated fields. */
 export const gateRules: readonly Rule[] = [gatedFields];

@@ -97,4 +97,5 @@ const serving: Rule = (configuration, report) => {
 /** Metrics hidden in this release can be shown once more; older ones are gone. */
 const PREVIOUS_MINOR = '1.35';
 
+/** Rules of images, shutdown, taints, logging and serving. */
 export const nodeRules: readonly Rule[] = [imageCollection, imagePulls, shutdown, taints, logging, serving];

@@ -167,6 +167,7 @@ const qosReserved: Rule = (configuration, report) => {
   }
 };
 
+/** Rules of reservations and resource managers. */
 export const resourceRules: readonly Rule[] = [
   reservations,
   enforcement,

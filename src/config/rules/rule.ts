@@ -3,6 +3,7 @@ import type { FieldPath } from '../configuration-error.ts';
 import type { FeatureGates } from '../feature-gates.ts';
 import type { KubeletConfiguration } from '../kubelet-configuration.ts';
 
+/** Reports what is wrong with a whole configuration whose fields are right by themselves. */
 export type Rule = (
   configuration: KubeletConfiguration,
   report: (path: FieldPath, message: string) => void,

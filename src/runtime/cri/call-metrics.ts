@@ -52,6 +52,10 @@ export type CallMeter = <Call extends RuntimeCall, Response>(
   run: () => Promise<Response>,
 ) => Promise<Response>;
 
+/**
+ * Counts every call by operation as the kubelet's `kubelet_runtime_operations_*` metrics do: how many, how
+ * long, how many failed.
+ */
 export function callMeter(metrics: Metrics, clock: Clock): CallMeter {
   const labels = ['operation_type'];
   const total = metrics.counter({

@@ -28,6 +28,7 @@ export interface CriClientOptions {
   readonly requestTimeoutMs?: number;
 }
 
+/** Connects with the first call; calls fail with `RuntimeCallError`, or with the reason of their signal. */
 export class CriClient implements ContainerRuntime {
   /** The connection to the runtime itself; event streams run on it as well. */
   readonly connection: GrpcConnection;

@@ -25,6 +25,7 @@ export interface GrpcMethod<Request, Response> {
   readonly responseType: Codec<Response>;
 }
 
+/** What is asked of which method. */
 export interface GrpcCall<Request, Response> {
   /** Full service name, such as `runtime.v1.RuntimeService`. */
   readonly service: string;
@@ -45,6 +46,7 @@ export interface GrpcConnectionOptions {
   readonly clock: Clock;
 }
 
+/** One connection, used by any number of calls and streams side by side. */
 export class GrpcConnection {
   readonly path: string;
   readonly #flag: string;

@@ -1,6 +1,7 @@
 /** Makes failures of the gRPC library readable, and tells what the operator can do where the failure tells. */
 import { RuntimeErrorCode } from '../runtime-call-error.ts';
 
+/** What an operator can do about a failed call; undefined where the failure itself says enough. */
 export function remedyFor(failure: {
   readonly code: RuntimeErrorCode;
   readonly detail: string;

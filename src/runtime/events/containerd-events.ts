@@ -47,6 +47,7 @@ const topics: Readonly<Record<string, (payload: Uint8Array) => RuntimeEvent | un
   '/containers/delete': (payload) => ({ kind: 'changed', id: ContainerDelete.decode(payload).id }),
 };
 
+/** containerd's own event service on the socket of CRI, which every version of containerd has. */
 export function containerdEvents(options: ContainerdEventsOptions): RuntimeEventSource {
   const { connection, clock, logger, namespace = criNamespace } = options;
   const filters = Object.keys(topics).map((topic) => `namespace=="${namespace}",topic=="${topic}"`);

@@ -13,6 +13,7 @@ export interface CriEventsOptions {
   readonly logger: Logger;
 }
 
+/** `GetContainerEvents` of CRI, where the runtime has it. */
 export function criEvents({ connection, clock, logger }: CriEventsOptions): RuntimeEventSource {
   const call = {
     service: RuntimeServiceDefinition.fullName,

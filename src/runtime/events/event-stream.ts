@@ -15,6 +15,7 @@ const longestWaitMs = 5000;
 /** How long after subscribing everything is looked at once more. */
 const settleMs = 500;
 
+/** One way to hear of what happens in a runtime. */
 export interface EventStream<Request, Message> {
   readonly name: string;
   readonly connection: GrpcConnection;

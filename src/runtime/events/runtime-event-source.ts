@@ -21,6 +21,7 @@ export interface RuntimeEventSourceOptions {
   readonly containerdNamespace?: string;
 }
 
+/** The best stream of events that this runtime offers; it finds out by trying. */
 export function runtimeEventSource(options: RuntimeEventSourceOptions): RuntimeEventSource {
   const { runtimeName, connection, clock, logger, containerdNamespace: namespace } = options;
   const shared = { connection, clock, logger };

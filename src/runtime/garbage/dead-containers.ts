@@ -5,6 +5,7 @@
  */
 import type { ObservedContainer } from '../observed-pod.ts';
 
+/** How many dead containers are kept, and for how long. */
 export interface DeadContainerRules {
   /** `--maximum-dead-containers-per-container`; negative: any number. */
   readonly perContainer: number;
@@ -14,8 +15,10 @@ export interface DeadContainerRules {
   readonly minAgeMs: number;
 }
 
+/** A container as far as it matters to whether it is kept. */
 export type Instance = Pick<ObservedContainer, 'id' | 'name' | 'state' | 'createdAt' | 'attempt'>;
 
+/** A pod with every instance of its containers. */
 export interface PodInstances<Container extends Instance = Instance> {
   readonly uid: string;
   /** Nothing is left to do for the pod but to remove it. */
@@ -24,6 +27,7 @@ export interface PodInstances<Container extends Instance = Instance> {
   readonly containers: readonly Container[];
 }
 
+/** A dead container that goes. */
 export interface SurplusContainer<Container extends Instance = Instance> {
   readonly podUid: string;
   readonly container: Container;

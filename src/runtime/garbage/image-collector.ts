@@ -51,6 +51,10 @@ const everyMs = 5 * 60_000;
 /** Differs from the kubelet: not at once, since pods and their pulls come first after a start. */
 const firstMs = 60_000;
 
+/**
+ * Knows when each image was last used, and removes those that nobody uses when the disk fills or they are
+ * too old.
+ */
 export class ImageCollector {
   readonly #options: ImageCollectorOptions;
   readonly #file: ChecksummedFile<ImageUses>;

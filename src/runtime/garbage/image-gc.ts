@@ -3,6 +3,7 @@
  * ours or somebody else's, never goes; neither does one that the runtime has pinned, nor the sandboxes'.
  */
 
+/** An image as the runtime lists it; `size` in bytes, `pinned` images are never removed. */
 export interface ImageOnNode {
   readonly id: string;
   /** Tags and digests. */
@@ -18,8 +19,10 @@ export interface ImageUse {
   readonly lastUsed?: number;
 }
 
+/** Uses by image id. */
 export type ImageUses = Readonly<Record<string, ImageUse>>;
 
+/** When images go. */
 export interface ImageRules {
   /** `imageGCHighThresholdPercent`: disk use from which images are removed. 100: never for space. */
   readonly highPercent: number;

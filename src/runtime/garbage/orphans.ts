@@ -4,12 +4,14 @@
  * starting may show in one place before the other.
  */
 
+/** A pod that has left something on disk. */
 export interface PodFiles {
   readonly uid: string;
   /** It has a directory below `<root>/pods`. */
   readonly hasDirectory: boolean;
 }
 
+/** What is known of the pods whose files lie around. */
 export interface OrphanView {
   readonly onDisk: readonly PodFiles[];
   /** Uids of the pods that sources want; undefined until every source has been heard. */
@@ -22,6 +24,7 @@ export interface OrphanView {
   readonly since: ReadonlyMap<string, number>;
 }
 
+/** Uids of pods whose files go now, and since when (epoch milliseconds) the others have had no owner. */
 export interface OrphanDecision {
   readonly erase: readonly string[];
   readonly since: ReadonlyMap<string, number>;
@@ -31,6 +34,10 @@ const settledMs = 60_000;
 /** Logs alone may be another agent's that writes to the same place. */
 const settledLogsMs = 10 * 60_000;
 
+/**
+ * Files go only when every source has been heard, nobody looks after the pod, the runtime has nothing of it,
+ * and that has been so for a minute, or ten where only logs are left. Pure.
+ */
 export function decideOrphans(view: OrphanView, now: number): OrphanDecision {
   const { onDisk, desired, isLookedAfter, inRuntime, since } = view;
   const erase: string[] = [];

@@ -50,6 +50,7 @@ export interface PodGarbageOptions {
 
 const everyMs = 60_000;
 
+/** Looks once a minute for dead containers beyond what is kept, and for what gone pods have left. */
 export class PodGarbage {
   readonly #options: PodGarbageOptions;
   #since: ReadonlyMap<string, number> = new Map();

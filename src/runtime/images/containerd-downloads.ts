@@ -25,6 +25,7 @@ export interface ContentStore {
   read(digest: string, signal: AbortSignal): Promise<Buffer>;
 }
 
+/** containerd's content service, which knows the blobs of images and those that are being fetched. */
 export function containerdContentStore(connection: GrpcConnection, namespace = criNamespace): ContentStore {
   const { fullName: service, methods } = ContentDefinition;
   const metadata = { 'containerd-namespace': namespace };
@@ -62,6 +63,7 @@ interface Layer {
   readonly size: number;
 }
 
+/** Follows downloads by the blobs that grow in the content store. */
 export function containerdDownloads(store: ContentStore): DownloadSource {
   return { follow: (image) => new Download(store, image) };
 }

@@ -46,12 +46,14 @@ export interface ImagePullerOptions {
 /** The record of what was pulled with whose credentials. */
 export type ImageAccess = Pick<PullRecords, 'mustPull' | 'began' | 'succeeded' | 'failed'>;
 
+/** An event on the pod, with the kubelet's reasons and messages. */
 export interface ImageEvent {
   readonly type: 'Normal' | 'Warning';
   readonly reason: 'Pulling' | 'Pulled' | 'Failed' | 'BackOff' | 'ErrImageNeverPull' | 'InspectFailed';
   readonly message: string;
 }
 
+/** The image of one container, as the container asks for it. */
 export interface ImageRequest {
   readonly podUid: string;
   /** As the container names it. */
@@ -72,6 +74,7 @@ export interface ImageRequest {
   readonly onProgress?: ProgressListener | undefined;
 }
 
+/** Whether the container can be made; if not, `reason` and `message` are those of its waiting state. */
 export type ImageOutcome =
   | {
       readonly ok: true;
@@ -120,6 +123,10 @@ interface Pull extends Omit<ImageRequest, 'credentials'> {
 
 const noCredentials = async (): Promise<readonly PullCredential[]> => [];
 
+/**
+ * Sees to it that an image is on the node and may be used by the pod: pull policy, credentials, back-off,
+ * one pull for all who want the same.
+ */
 export class ImagePuller {
   readonly #images: ImageService;
   readonly #clock: Clock;

@@ -6,12 +6,14 @@ import { type Clock, sleep } from '../../concurrency/clock.ts';
 import { formatDuration } from '../../kubernetes/duration.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 
+/** How far a pull is. */
 export interface PullProgress {
   readonly elapsedMs: number;
   /** What the runtime tells, if it does. `totalBytes` is absent until it is known. */
   readonly bytes?: DownloadedBytes | undefined;
 }
 
+/** Bytes over all layers. */
 export interface DownloadedBytes {
   readonly doneBytes: number;
   readonly totalBytes?: number | undefined;
@@ -23,6 +25,7 @@ export interface DownloadSource {
   follow(image: string): { look(signal: AbortSignal): Promise<DownloadedBytes | undefined> };
 }
 
+/** Told about once a second while a pull is under way. */
 export type ProgressListener = (progress: PullProgress) => void;
 
 const lookEveryMs = 1000;
@@ -56,6 +59,7 @@ function amount(bytes: number, unit: number): string {
     : String(Math.trunc(value));
 }
 
+/** Follows pulls, tells listeners, and logs those that take long. */
 export class PullProgressReports {
   readonly #clock: Clock;
   readonly #logger: Logger;

@@ -44,6 +44,10 @@ interface PulledRecord {
 
 const apiVersion = 'kubelet.config.k8s.io/v1beta1';
 
+/**
+ * Records on disk, as the kubelet keeps them, of which images were pulled with whose credentials; decides
+ * who has to pull again.
+ */
 export class PullRecords {
   readonly #options: PullRecordsOptions;
   readonly #pulling: string;

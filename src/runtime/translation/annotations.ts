@@ -13,6 +13,7 @@ export function sandboxLabels(pod: Pod): Texts {
   return { ...pod.metadata.labels, ...podNames(pod) };
 }
 
+/** Labels by which a container is found again: the pod's names and the container's. */
 export function containerLabels(pod: Pod, container: Pick<Container, 'name'>): Texts {
   return { ...podNames(pod), [runtimeLabels.containerName]: container.name };
 }
@@ -25,6 +26,10 @@ export interface ContainerAnnotationInput {
   readonly extra?: Readonly<Record<string, string>> | undefined;
 }
 
+/**
+ * Annotations that say what a container was made from (`io.kubernetes.container.*`), for adopting it after a
+ * restart.
+ */
 export function containerAnnotations(input: ContainerAnnotationInput): Texts {
   const { pod, container, restartCount, extra } = input;
   const { ports, lifecycle } = container;

@@ -90,6 +90,7 @@ export interface ContainerResourcesInput {
   readonly assignment?: CpuAssignment | undefined;
 }
 
+/** What the kernel is to give one container, on the cgroup version of the node. */
 export function containerResources(input: ContainerResourcesInput): LinuxContainerResources {
   const { pod, container, node, assignment } = input;
   const requests = containerRequests(container);

@@ -36,6 +36,7 @@ export function runtimeMount(mount: ContainerMount, mappings: readonly IDMapping
   };
 }
 
+/** The device in the words of CRI. */
 export function runtimeDevice({ hostPath, containerPath, permissions }: ContainerDevice): Device {
   return { hostPath, containerPath, permissions };
 }

@@ -12,10 +12,12 @@ import {
 } from '../generated/cri.ts';
 import type { ObservedContainer, ObservedSandbox } from '../observed-pod.ts';
 
+/** The state of a sandbox in a word. */
 export function sandboxState(state: PodSandboxState): ObservedSandbox['state'] {
   return state === PodSandboxState.SANDBOX_READY ? 'Ready' : 'NotReady';
 }
 
+/** The state of a container in a word; `Unknown` for states of a newer CRI. */
 export function containerState(state: ContainerState): ObservedContainer['state'] {
   switch (state) {
     case ContainerState.CONTAINER_CREATED:

@@ -5,6 +5,7 @@
 import type { ContainerPort, PodSpec } from '../../kubernetes/types.ts';
 import { type PortMapping, Protocol } from '../generated/cri.ts';
 
+/** Ports of all containers for the network of the sandbox, each once within a container. */
 export function portMappings(spec: PodSpec): PortMapping[] {
   return spec.containers.flatMap((container) => {
     const seen = new Set<string>();

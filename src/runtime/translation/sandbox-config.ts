@@ -11,6 +11,7 @@ import { podNamespaces, type UserNamespaceRange } from './namespaces.ts';
 import { portMappings } from './port-mappings.ts';
 import { sandboxSecurityContext } from './security-context.ts';
 
+/** A pod and what the node has worked out for it. */
 export interface SandboxConfigInput {
   readonly pod: Pod;
   /** One above the newest sandbox's, 0 for the first. */
@@ -30,6 +31,7 @@ export interface SandboxConfigInput {
   readonly volumeGids?: readonly number[] | undefined;
 }
 
+/** The message that RunPodSandbox takes. Pure: the same input gives the same message. */
 export function sandboxConfig(input: SandboxConfigInput): PodSandboxConfig {
   const { pod, attempt, hostname, logDirectory, dns, cgroupParent, cpuQuota } = input;
   const { metadata, spec } = pod;

@@ -59,6 +59,7 @@ export interface SandboxSecurityInput {
   readonly volumeGids?: readonly number[] | undefined;
 }
 
+/** The security settings of a sandbox, from those of the pod. */
 export function sandboxSecurityContext(input: SandboxSecurityInput): LinuxSandboxSecurityContext {
   const { spec, namespaces, volumeGids } = input;
   const pod = spec.securityContext;
