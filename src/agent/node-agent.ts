@@ -183,7 +183,7 @@ class NodeAgent {
       logger,
       records: recorded,
       leftovers: () => leftoverPods(observer, owner),
-      refuse: (pod, others) => built.admission.refuse(pod, others),
+      admit: (pod, occupants, held) => built.admission.decide(pod, occupants, held),
       onGone: (pod) => {
         logger.info('Nothing is left of a pod', { pod: podKey(pod), podUID: pod.metadata.uid });
         prober.forget(pod.metadata.uid);

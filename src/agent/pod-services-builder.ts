@@ -6,12 +6,12 @@ import type { Clock } from '../concurrency/clock.ts';
 import { Limiter } from '../concurrency/limiter.ts';
 import type { NodeAgentSettings } from '../config/settings.ts';
 import { containerAnnotations } from '../kubernetes/pod-identity.ts';
-import { bytesOf, type ResourceAmounts } from '../kubernetes/pod-resources.ts';
+import { bytesOf } from '../kubernetes/pod-resources.ts';
 import type { Pod } from '../kubernetes/types.ts';
 import { readFileIfExists } from '../linux/atomic-file.ts';
 import type { CgroupHierarchy } from '../linux/cgroupfs.ts';
 import { SystemdSlices } from '../linux/systemd-slices.ts';
-import { PodAdmission } from '../pods/admission/pod-admission.ts';
+import type { PodAdmission } from '../pods/admission/pod-admission.ts';
 import { PodDirectories } from '../pods/environment/pod-directories.ts';
 import { podIdRange } from '../pods/environment/sub-ids.ts';
 import { cutTerminationMessage, readTerminationMessage } from '../pods/environment/termination-message.ts';
@@ -33,6 +33,7 @@ import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { PodVolumes } from '../volumes/pod-volumes.ts';
 import { createVolumeKinds } from '../volumes/volume-kinds.ts';
+import { buildAdmission } from './admission-builder.ts';
 import type { Membership } from './cluster/membership.ts';
 import type { ImageRooms } from './images-builder.ts';
 import type { MachineFacts } from './node-facts.ts';
@@ -172,7 +173,7 @@ export async function buildPodServices(input: PodServicesInput): Promise<BuiltPo
     pullMessages,
     readMessages: messageReader(directories, observer),
     recursiveReadOnly: (pod) => recursiveReadOnly(configs.knownHandler(pod)),
-    admission: buildAdmission(input, allocatable),
+    admission: buildAdmission({ ...input, allocatable, events }),
   };
 }
 
@@ -265,26 +266,6 @@ async function buildUserNamespaces(input: PodServicesInput): Promise<PodUserName
     allocate: (uid) => namespaces.allocate(uid),
     release: (uid) => namespaces.release(uid),
   };
-}
-
-function buildAdmission(input: PodServicesInput, allocatable: ResourceAmounts): PodAdmission {
-  const { settings, facts, nodeName, runtimeFacts, featureEnabled, membership, metrics, logger } = input;
-  return new PodAdmission({
-    node: {
-      name: nodeName,
-      kernelRelease: facts.kernelRelease,
-      allocatable,
-      allowedUnsafeSysctls: settings.allowedUnsafeSysctls,
-      get strictGroups() {
-        return runtimeFacts().features?.supplementalGroupsPolicy ?? false;
-      },
-      appArmor: facts.appArmor,
-      podLevelResources: featureEnabled('PodLevelResources'),
-    },
-    events: membership.events,
-    metrics,
-    logger,
-  });
 }
 
 function messageReader(

@@ -227,6 +227,7 @@ export const EFFECTIVE_GATES: readonly GateName[] = [
   'KubeletEnsureSecretPulledImages',
   'KubeletServiceAccountTokenForCredentialProviders',
   'MemoryQoS',
+  'NodeDeclaredFeatures',
   'PodLevelResources',
   'PreventStaticPodAPIReferences',
   'ReduceDefaultCrashLoopBackOffDecay',

@@ -47,7 +47,9 @@ const reconciledLabels = [
 ];
 
 /** The labels of a node at registration: the standard ones, then `--node-labels`, which win. */
-export function registrationLabels(settings: NodeRegistrationSettings): Record<string, string> {
+export function registrationLabels(
+  settings: Pick<NodeRegistrationSettings, 'labels' | 'hostname' | 'architecture'>,
+): Record<string, string> {
   return {
     'beta.kubernetes.io/arch': settings.architecture,
     'beta.kubernetes.io/os': 'linux',

@@ -10,12 +10,22 @@ import { activeDeadline } from './pod-end.ts';
 import type { PodView } from './pod-view.ts';
 import { isWaiting, retryDelay } from './restart-backoff.ts';
 
+/** Waiting reason of the containers and reason of the condition of a pod that is not admitted yet. */
+export const admissionPending = 'AdmissionPending';
+
 /** The next steps of a pod that is wanted and has not come to its end. */
 export function decideRun(view: PodView): Plan {
   const { pod, observed, memory } = view;
   const draft = new PlanDraft(view);
   const deadline = activeDeadline(view);
   if (deadline !== undefined) draft.wakeAt(deadline);
+
+  if (memory.held) {
+    for (const { container } of podContainers(pod.spec)) {
+      draft.wait(container.name, { reason: admissionPending, message: memory.held.message });
+    }
+    return draft.finish();
+  }
 
   if (!memory.recorded) draft.add({ kind: 'write-record', reason: 'the pod is to be known after a restart' });
   const prepared = planPreparation(draft, view);

@@ -44,6 +44,18 @@ export interface TerminalVerdict {
   readonly refused?: true;
 }
 
+/** The pod is not admitted yet: what is in its way is expected to pass. */
+export interface Holding {
+  /** `WaitCause.kind` of admission. */
+  readonly cause: string;
+  /** For the pod's status and events. */
+  readonly message: string;
+  /** Epoch milliseconds. */
+  readonly since: number;
+  /** When it is decided for good, epoch milliseconds; infinity for never. */
+  readonly until: number;
+}
+
 /** An attempt that went wrong and when the next one may be made. */
 export interface Failure {
   /** The waiting reason or event reason: `CreateContainerError`, `ImagePullBackOff`, … */
@@ -91,6 +103,8 @@ export interface PodMemory {
   /** Directories, logs and record are gone: nothing of the pod is left. */
   readonly erased: boolean;
   readonly terminal?: TerminalVerdict;
+  /** Set while the pod waits to be admitted; nothing is done for it meanwhile, not even a record written. */
+  readonly held?: Holding;
 }
 
 /** The memory of a pod that nothing has been done for. */

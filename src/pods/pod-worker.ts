@@ -21,6 +21,7 @@ import { endsByProbe } from './pod-end.ts';
 import { podVersion } from './pod-version.ts';
 import {
   emptyMemory,
+  type Holding,
   type NodeRules,
   type PodIntent,
   type PodMemory,
@@ -231,6 +232,13 @@ export class PodWorker {
     return true;
   }
 
+  /** Has the pod wait to be admitted, or go on when there is nothing to wait for any more. */
+  hold(held: Holding | undefined): void {
+    const { held: _, ...memory } = this.#memory;
+    this.#memory = { ...memory, ...(held && { held }) };
+    this.wake();
+  }
+
   /** Has the pod looked at soon; any number of calls before that make one turn. */
   wake(): void {
     if (this.#ended) return;
@@ -296,7 +304,8 @@ export class PodWorker {
 
   #conclude(verdict: TerminalVerdict): void {
     this.#ports.logger.v(2, 'Pod has come to its end', { pod: podKey(this.#pod), ...verdict });
-    this.#memory = { ...this.#memory, terminal: verdict, recorded: false };
+    const { held: _, ...memory } = this.#memory;
+    this.#memory = { ...memory, terminal: verdict, recorded: false };
     this.#abort(buildsUp);
   }
 

@@ -6,11 +6,13 @@
 import { isStaticPod, podKey } from '../kubernetes/pod-identity.ts';
 import type { Pod } from '../kubernetes/types.ts';
 import type { Logger } from '../telemetry/logger.ts';
+import { HeldPods } from './admission/held-pods.ts';
+import type { AdmissionDecision, Occupants } from './admission/pod-admission.ts';
 import { recordedEnd, recordedStart } from './api-state.ts';
 import { isLive } from './instances.ts';
 import type { PodRecord } from './pod-records.ts';
 import { fullNameOf, podVersion } from './pod-version.ts';
-import type { TerminalVerdict, TerminationCause } from './pod-view.ts';
+import type { Holding, TerminalVerdict, TerminationCause } from './pod-view.ts';
 import { PodWorker, type PodWorkerPorts } from './pod-worker.ts';
 
 /** What the rules between pods need beside the pods. */
@@ -24,10 +26,10 @@ export interface PodWorkersOptions {
   /** Called when nothing is left of a pod. */
   readonly onGone: (pod: Pod) => void;
   /**
-   * Asked once for each pod the node has never run: the end of a pod that may not run beside `others`, which
-   * hold resources of the node; `undefined` for one that may. Without it every pod may.
+   * Asked for each pod the node has never run, and again (with what it waits for) while the answer is that it
+   * waits. Without it every pod may run.
    */
-  readonly refuse?: (pod: Pod, others: readonly Pod[]) => TerminalVerdict | undefined;
+  readonly admit?: (pod: Pod, occupants: Occupants, held?: Holding) => AdmissionDecision;
 }
 
 /** All workers by uid, and the one place where they begin and end. */
@@ -37,6 +39,7 @@ export class PodWorkers {
   readonly #records: Map<string, PodRecord>;
   /** Pods the API server has let go of and that its watch has not taken away yet: they never start again. */
   readonly #released = new Set<string>();
+  readonly #held: HeldPods;
   #desired: ReadonlyMap<string, Pod> = new Map();
   #ready = false;
   #closed = false;
@@ -44,6 +47,11 @@ export class PodWorkers {
   constructor(options: PodWorkersOptions) {
     this.#options = options;
     this.#records = new Map(options.records.map((record) => [record.pod.metadata.uid, record]));
+    this.#held = new HeldPods({
+      clock: options.ports.clock,
+      worker: (uid) => this.#workers.get(uid),
+      decide: (pod, held) => this.#decide(pod, held),
+    });
   }
 
   get(uid: string): PodWorker | undefined {
@@ -80,8 +88,15 @@ export class PodWorkers {
     // What runs already keeps its place; newcomers have to fit in beside it.
     const isKnown = (pod: Pod) => this.#isAdopted(pod.metadata.uid);
     for (const pod of [...pods.values()].filter(isKnown)) this.#want(pod);
-    for (const pod of pods.values()) this.#want(pod);
+    // What is on its way out may hold something that newcomers have to wait for.
     this.endLeftovers();
+    for (const pod of pods.values()) this.#want(pod);
+    this.reconsider();
+  }
+
+  /** Asks again for pods that wait to be admitted: something they may wait for has changed. */
+  reconsider(): void {
+    if (!this.#closed) this.#held.reconsider();
   }
 
   /** Ends what nobody wants: leftovers of earlier agents, and sandboxes that appeared after their pod was gone. */
@@ -100,7 +115,10 @@ export class PodWorkers {
   }
 
   wake(uid: string): void {
-    this.#workers.get(uid)?.wake();
+    const worker = this.#workers.get(uid);
+    worker?.wake();
+    // The last process of a pod that ends may have gone, and with it what others wait for.
+    if (worker && isLeaving(worker)) this.reconsider();
   }
 
   wakeAll(): void {
@@ -110,6 +128,7 @@ export class PodWorkers {
   /** Lets go of all pods without touching them. */
   close(): void {
     this.#closed = true;
+    this.#held.close();
     for (const worker of this.#workers.values()) worker.close();
   }
 
@@ -136,17 +155,23 @@ export class PodWorkers {
   #startWanted(pod: Pod): void {
     const record = this.#records.get(pod.metadata.uid);
     const changed = record !== undefined && podVersion(record.pod) !== podVersion(pod);
-    const worker = this.#start(changed ? record.pod : pod, this.#refusal(pod));
+    const decision = this.#admission(pod);
+    const worker = this.#start(changed ? record.pod : pod, decision);
+    if (decision.kind === 'waits') this.#held.add(pod.metadata.uid, decision.holding);
     if (changed) this.#want(pod);
     else if (!isStaticPod(pod)) this.#follow(worker, pod);
     worker.wake();
   }
 
   /** Only what is to run for the first time has to ask. */
-  #refusal(pod: Pod): TerminalVerdict | undefined {
+  #admission(pod: Pod): AdmissionDecision {
     const isOver = recordedEnd(pod) !== undefined || pod.metadata.deletionTimestamp !== undefined;
-    if (isOver || this.#isAdopted(pod.metadata.uid)) return undefined;
-    return this.#options.refuse?.(pod, this.#occupants(pod));
+    if (isOver || this.#isAdopted(pod.metadata.uid)) return { kind: 'admitted' };
+    return this.#decide(pod);
+  }
+
+  #decide(pod: Pod, held?: Holding): AdmissionDecision {
+    return this.#options.admit?.(pod, this.#occupants(pod), held) ?? { kind: 'admitted' };
   }
 
   /** True for a pod that this agent or an earlier one has decided about. */
@@ -157,28 +182,28 @@ export class PodWorkers {
   }
 
   /**
-   * The pods that hold what the node has to give, beside `newcomer`. Those that left their source are on
-   * their way out; those of a source that has not spoken yet may still be wanted.
+   * The pods that hold what the node has to give, beside `newcomer`. A pod that has come to its end or is to
+   * end holds what it has until its last process is gone; one of a source that has not spoken yet may still
+   * be wanted.
    */
-  #occupants(newcomer: Pod): Pod[] {
+  #occupants(newcomer: Pod): Occupants {
     const { uid } = newcomer.metadata;
-    const pods = new Map<string, Pod>();
+    const staying = new Map<string, Pod>();
+    const leaving: Pod[] = [];
     for (const worker of this.#workers.values()) {
-      const other = worker.pod.metadata.uid;
-      if (other !== uid && this.#desired.has(other) && this.#occupies(worker)) pods.set(other, worker.pod);
+      const { pod, memory } = worker;
+      if (pod.metadata.uid === uid || memory.held) continue;
+      if (!isLeaving(worker)) staying.set(pod.metadata.uid, pod);
+      else if (this.#options.ports.observe(pod.metadata.uid).containers.some(isLive)) leaving.push(pod);
     }
-    if (this.#ready) return [...pods.values()];
-    for (const { pod, terminal } of this.#records.values()) {
-      const other = pod.metadata.uid;
-      if (other !== uid && !terminal && !this.#workers.has(other)) pods.set(other, pod);
+    if (!this.#ready) {
+      for (const { pod, terminal } of this.#records.values()) {
+        const other = pod.metadata.uid;
+        if (other !== uid && !terminal && !this.#workers.has(other)) staying.set(other, pod);
+      }
     }
-    return [...pods.values()];
-  }
-
-  /** A pod that has come to its end or is to end holds what it has until its last process is gone. */
-  #occupies({ pod, memory, intent }: PodWorker): boolean {
-    if (memory.terminal === undefined && intent.kind === 'run') return true;
-    return this.#options.ports.observe(pod.metadata.uid).containers.some(isLive);
+    const unwanted = leaving.filter(({ metadata }) => !this.#desired.has(metadata.uid));
+    return { staying: [...staying.values()], leaving, unwanted };
   }
 
   #nameTaken(pod: Pod): boolean {
@@ -199,10 +224,11 @@ export class PodWorkers {
     return false;
   }
 
-  #start(pod: Pod, refused?: TerminalVerdict): PodWorker {
+  #start(pod: Pod, decision: AdmissionDecision = { kind: 'admitted' }): PodWorker {
     const { uid } = pod.metadata;
     const record = this.#records.get(uid);
-    const terminal = record?.terminal ?? recordedEnd(pod) ?? refused;
+    const refused = decision.kind === 'refused' ? decision.verdict : undefined;
+    const terminal: TerminalVerdict | undefined = record?.terminal ?? recordedEnd(pod) ?? refused;
     const startTime = record?.startTime ?? recordedStart(pod);
     const worker = new PodWorker({
       pod,
@@ -210,6 +236,7 @@ export class PodWorkers {
       remembered: {
         ...(startTime !== undefined && { startTime }),
         ...(terminal && { terminal }),
+        ...(decision.kind === 'waits' && { held: decision.holding }),
         ...(record && { recorded: podVersion(record.pod) === podVersion(pod) }),
       },
       ...(record?.status && { lastStatus: record.status }),
@@ -242,5 +269,11 @@ export class PodWorkers {
     for (const pod of this.#desired.values()) {
       if (pod.metadata.uid === uid || fullNameOf(pod) === name) this.#want(pod);
     }
+    this.reconsider();
   }
+}
+
+/** True for a pod that has come to its end, or is to. */
+function isLeaving({ memory, intent }: PodWorker): boolean {
+  return memory.terminal !== undefined || intent.kind === 'terminate';
 }

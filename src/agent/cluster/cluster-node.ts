@@ -9,13 +9,16 @@ import { LatestOnly } from '../../concurrency/latest-only.ts';
 import { KUBERNETES_VERSION } from '../../config/kubernetes-version.ts';
 import type { ClusterSettings } from '../../config/settings.ts';
 import { readBootTime } from '../../linux/procfs.ts';
-import { type MachineIdentity, readMachineIdentity } from '../../node/machine-identity.ts';
+import { goArchitecture, type MachineIdentity, readMachineIdentity } from '../../node/machine-identity.ts';
 import { hostIps, parseNodeIps } from '../../node/node-addresses.ts';
 import type { NodeFacts } from '../../node/node-describer.ts';
 import { NodeHealthMonitor } from '../../node/node-health.ts';
 import { checkNodeLabels } from '../../node/node-labels.ts';
+import { registrationLabels } from '../../node/node-object.ts';
 import { NodePresence } from '../../node/node-presence.ts';
 import type { Node, NodeImage } from '../../node/node-types.ts';
+import { placementOf } from '../../node/own-node.ts';
+import type { NodeState } from '../../pods/admission/admission.ts';
 import type { RuntimeFacts } from '../../runtime/cri/runtime-check.ts';
 import type { EventRecorder } from '../../telemetry/events.ts';
 import type { Logger } from '../../telemetry/logger.ts';
@@ -119,6 +122,18 @@ export class ClusterNode implements NodeMembership {
     if (reported.length > 0) return reported;
     const given = this.#nodeIps.filter((ip) => !['0.0.0.0', '::'].includes(ip));
     return given.length > 0 ? given : this.#options.facts.addresses;
+  }
+
+  placement(): NodeState['placement'] {
+    const { node } = this.#presence ?? {};
+    if (node) return { ...placementOf(node), known: true };
+    const { settings, nodeName } = this.#options;
+    const labels = registrationLabels({
+      labels: settings.node.labels,
+      architecture: goArchitecture(process.arch),
+      hostname: nodeName,
+    });
+    return { labels, taints: [], known: false };
   }
 
   runtimeFound(facts: RuntimeFacts, runtime: Runtime): void {

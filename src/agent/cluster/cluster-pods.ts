@@ -78,6 +78,11 @@ export class ClusterPods implements PodMembership {
     this.#mirrors?.refresh();
   }
 
+  /** Labels or taints of the node may be others: pods may wait for them. */
+  placementChanged(): void {
+    this.#rooms?.workers.reconsider();
+  }
+
   wanted({ set, ready }: DesiredChange): void {
     for (const pod of set) {
       const worker = this.#rooms?.workers.get(pod.metadata.uid);

@@ -63,6 +63,7 @@ function joinCluster(options: MembershipOptions, cluster: ClusterSettings): Memb
     events,
     onNode: (object) => {
       servingCertificate?.nodeChanged(object);
+      pods.placementChanged();
       if (object.metadata.uid !== nodeUid) pods.nodeChanged();
       nodeUid = object.metadata.uid;
     },

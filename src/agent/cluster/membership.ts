@@ -7,6 +7,7 @@ import type { ImageKeyringOptions } from '../../credentials/image-keyring.ts';
 import type { PullSecret } from '../../credentials/pull-secrets.ts';
 import type { ServingPair } from '../../credentials/serving-certificate.ts';
 import type { Pod } from '../../kubernetes/types.ts';
+import type { NodeState } from '../../pods/admission/admission.ts';
 import type { ClusterKnowledge } from '../../pods/cluster-knowledge.ts';
 import type { PodServices } from '../../pods/executors/pod-services.ts';
 import type { PodReport } from '../../pods/pod-worker.ts';
@@ -46,7 +47,7 @@ export interface SignedServingCertificate {
 }
 
 export interface AttachedRooms {
-  readonly workers: Pick<PodWorkers, 'get' | 'all' | 'named' | 'ready'>;
+  readonly workers: Pick<PodWorkers, 'get' | 'all' | 'named' | 'ready' | 'reconsider'>;
   readonly volumes: Pick<PodVolumes, 'refresh'>;
 }
 
@@ -54,6 +55,8 @@ export interface AttachedRooms {
 export interface NodeMembership {
   /** `status.hostIPs` of pods. */
   hostIps(): readonly string[];
+  /** What admission knows of the node's object; undefined on a node that stands alone. */
+  placement(): NodeState['placement'] | undefined;
   runtimeFound(
     facts: RuntimeFacts,
     runtime: Pick<ContainerRuntime, 'listImages' | 'updateRuntimeConfig'>,

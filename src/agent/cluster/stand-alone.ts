@@ -11,6 +11,7 @@ export function standAlone(events: EventRecorder = silentEvents): Membership {
     node: {
       // A node without an API server has no addresses to report.
       hostIps: () => [],
+      placement: () => undefined,
       runtimeFound() {},
       runtimeLooked() {},
       relisted() {},

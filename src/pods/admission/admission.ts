@@ -3,9 +3,10 @@
  * and facts, and nothing else.
  */
 import type { ResourceAmounts } from '../../kubernetes/pod-resources.ts';
+import type { NodeTaint } from '../../kubernetes/tolerations.ts';
 import type { Pod } from '../../kubernetes/types.ts';
 
-/** What of the node admission depends on. */
+/** What of the node admission depends on and that stays the same while the agent runs. */
 export interface AdmittingNode {
   readonly name: string;
   /** As `uname -r` tells it: `6.1.0-13-amd64`. */
@@ -20,20 +21,49 @@ export interface AdmittingNode {
   readonly appArmor: boolean;
   /** Feature gate PodLevelResources. */
   readonly podLevelResources: boolean;
+  /** Feature gate TaintTolerationComparisonOperators. */
+  readonly comparedTaints: boolean;
+  /** Features a pod may need that this node declares not to have (gate NodeDeclaredFeatures). */
+  readonly undeclaredFeatures: readonly string[];
+}
+
+/** What of the node may change from one pod to the next. */
+export interface NodeState {
+  readonly placement: {
+    readonly labels: Readonly<Record<string, string>>;
+    readonly taints: readonly NodeTaint[];
+    /** False until the API server has told the node's object: labels may be missing. */
+    readonly known: boolean;
+  };
+  /** Resources of device plugins that the node had before and does not offer now. */
+  readonly missingDevices: ReadonlySet<string>;
+  /** Conditions of the node such as `MemoryPressure`. */
+  readonly pressures: readonly string[];
+  readonly shuttingDown: boolean;
 }
 
 /** Everything a handler may look at beside the pod itself. */
 export interface AdmissionFacts {
   readonly node: AdmittingNode;
+  readonly state: NodeState;
   /** The other pods that hold resources and ports of the node. */
   readonly others: readonly Pod[];
 }
+
+/** What may come yet, so that the pod is not refused but waits. */
+export type WaitCause =
+  /** Other pods hold what the pod asks for and are on their way out. */
+  | { readonly kind: 'ending-pods'; readonly pods: readonly string[] }
+  | { readonly kind: 'device-plugin' }
+  | { readonly kind: 'node-object' };
 
 /** Why a pod may not run here, in Kubernetes' words. */
 export interface Refusal {
   /** `status.reason` and reason of the event. */
   readonly reason: string;
   readonly message: string;
+  /** Set when the reason is expected to pass. */
+  readonly waitsFor?: WaitCause;
 }
 
 /** The answer of admission. */

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { amountsOf } from '../../kubernetes/pod-resources.ts';
 import type { Container, ObjectMeta, Pod, PodSpec } from '../../kubernetes/types.ts';
 import { testPod } from '../fixtures/pod-model.ts';
-import type { AdmittingNode } from './admission.ts';
+import type { AdmittingNode, NodeState } from './admission.ts';
 import { admitPod } from './admit-pod.ts';
 
 const node: AdmittingNode = {
@@ -22,6 +22,14 @@ const node: AdmittingNode = {
   strictGroups: true,
   appArmor: true,
   podLevelResources: true,
+  comparedTaints: false,
+  undeclaredFeatures: [],
+};
+const state: NodeState = {
+  placement: { labels: { zone: 'a' }, taints: [], known: true },
+  missingDevices: new Set(),
+  pressures: [],
+  shuttingDown: false,
 };
 
 const podOf = (spec: Partial<PodSpec> = {}, metadata: Partial<ObjectMeta> = {}): Pod => {
@@ -32,9 +40,15 @@ const main = (own: Partial<Container>): Partial<PodSpec> => ({ containers: [{ na
 const asking = (requests: Record<string, string>) => podOf(main({ resources: { requests } }));
 
 /** `Reason: message`, or `admitted`. */
-function verdict(pod: Pod, given: Partial<AdmittingNode> = {}, others: readonly Pod[] = []): string {
-  const admission = admitPod(pod, { node: { ...node, ...given }, others });
-  return admission.admitted ? 'admitted' : `${admission.reason}: ${admission.message}`;
+function verdict(
+  pod: Pod,
+  given: Partial<AdmittingNode & NodeState> = {},
+  others: readonly Pod[] = [],
+): string {
+  const admission = admitPod(pod, { node: { ...node, ...given }, state: { ...state, ...given }, others });
+  if (admission.admitted) return 'admitted';
+  const waits = admission.waitsFor ? ` (waits for ${admission.waitsFor.kind})` : '';
+  return `${admission.reason}: ${admission.message}${waits}`;
 }
 
 suite('admission', () => {
@@ -302,5 +316,100 @@ suite('admission of AppArmor', () => {
       verdict(annotated('strict')),
       'AppArmor: Cannot enforce AppArmor: invalid AppArmor profile name: "strict"',
     );
+  });
+});
+
+suite('admission by the state of the node', () => {
+  const small = asking({ memory: '1Mi' });
+  const evicted = (conditions: string) => `Evicted: The node had condition: [${conditions}]. `;
+
+  test('pressure keeps out all but critical pods, and memory pressure only those that ask for nothing', () => {
+    const memory = { pressures: ['MemoryPressure'] };
+    assert.equal(verdict(podOf(), memory), evicted('MemoryPressure'));
+    assert.equal(verdict(small, memory), 'admitted');
+    const key = 'node.kubernetes.io/memory-pressure';
+    const tolerant = podOf({ tolerations: [{ key, operator: 'Exists', effect: 'NoSchedule' }] });
+    assert.equal(verdict(tolerant, memory), 'admitted');
+    assert.equal(verdict(small, { pressures: ['DiskPressure'] }), evicted('DiskPressure'));
+    const both = { pressures: ['MemoryPressure', 'DiskPressure'] };
+    assert.equal(verdict(small, both), evicted('MemoryPressure DiskPressure'));
+    assert.equal(verdict(podOf({ priority: 2_000_000_000 }), both), 'admitted');
+    assert.equal(
+      verdict(podOf({}, { annotations: { 'kubernetes.io/config.source': 'file' } }), both),
+      'admitted',
+    );
+  });
+
+  test('shutdown comes after everything else', () => {
+    const down = { shuttingDown: true };
+    assert.equal(verdict(podOf(), down), 'NodeShutdown: Pod was rejected as the node is shutting down.');
+    assert.match(verdict(podOf({ nodeName: 'other' }), down), /^NodeName/);
+  });
+
+  const affinity =
+    "NodeAffinity: Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector";
+
+  test('node affinity is for good once the labels are known, and waits before', () => {
+    assert.equal(verdict(podOf({ nodeSelector: { zone: 'a' } })), 'admitted');
+    const elsewhere = podOf({ nodeSelector: { zone: 'b' } });
+    assert.equal(verdict(elsewhere), affinity);
+    const placement = { labels: { zone: 'a' }, taints: [], known: false };
+    assert.equal(verdict(elsewhere, { placement }), `${affinity} (waits for node-object)`);
+    assert.equal(verdict(podOf({ nodeSelector: { zone: 'a' } }), { placement }), 'admitted');
+    // What can never be, is not waited for.
+    assert.match(
+      verdict(podOf({ nodeSelector: { zone: 'b' }, nodeName: 'other' }), { placement }),
+      /^NodeName/,
+    );
+  });
+
+  test('taints that evict keep pods out, static pods excepted', () => {
+    const taint = { key: 'k', value: '5', effect: 'NoExecute' };
+    const placement = { labels: {}, taints: [{ ...taint, effect: 'NoSchedule' }, taint], known: true };
+    const tainted =
+      "TaintToleration: Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate";
+    assert.equal(verdict(podOf(), { placement }), tainted);
+    assert.equal(
+      verdict(podOf({ tolerations: [{ key: 'k', operator: 'Exists' }] }), { placement }),
+      'admitted',
+    );
+    const above = podOf({ tolerations: [{ key: 'k', operator: 'Gt', value: '4' }] });
+    assert.equal(verdict(above, { placement }), tainted);
+    assert.equal(verdict(above, { placement, comparedTaints: true }), 'admitted');
+    assert.equal(
+      verdict(podOf({}, { annotations: { 'kubernetes.io/config.source': 'file' } }), { placement }),
+      'admitted',
+    );
+  });
+
+  test('devices that were there before are waited for', () => {
+    const missing = { missingDevices: new Set(['example.com/fpga']) };
+    const wanting = asking({ 'example.com/fpga': '1' });
+    assert.equal(
+      verdict(wanting, missing),
+      'UnexpectedAdmissionError: Allocate failed due to no healthy devices present; cannot allocate unhealthy ' +
+        'devices example.com/fpga, which is unexpected (waits for device-plugin)',
+    );
+    assert.equal(verdict(asking({ 'example.com/fpga': '0' }), missing), 'admitted');
+    assert.equal(verdict(wanting), 'admitted', 'what nobody ever offered is somebody else’s matter');
+    assert.equal(
+      verdict(asking({ 'example.com/gpu': '1' }), { missingDevices: new Set(['example.com/gpu']) }),
+      'admitted',
+    );
+  });
+
+  test('features this node declares not to have', () => {
+    const starting = podOf(
+      main({
+        restartPolicyRules: [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [1] } }],
+      }),
+    );
+    const feature = 'RestartAllContainersOnContainerExits';
+    assert.equal(verdict(starting), 'admitted');
+    assert.equal(
+      verdict(starting, { undeclaredFeatures: [feature] }),
+      `PodFeatureUnsupported: Pod requires node features that are not available: ${feature}`,
+    );
+    assert.equal(verdict(podOf(), { undeclaredFeatures: [feature] }), 'admitted');
   });
 });

@@ -1,35 +1,52 @@
 /**
- * The handlers of admission in Kubernetes' order. The first refusal counts.
+ * The handlers of admission in Kubernetes' order. The first refusal for good counts, then the first one that
+ * may pass.
  *
- * Left out: what only an API server can know (node affinity, taints, which static pods are exempt from
- * anyway). Differs from the kubelet: a critical pod that does not fit makes no room by preempting others.
- * It is refused with the resource it lacks, like any other pod; on a node alone every pod is a static one
- * and so equally critical, and the kubelet's attempt would only replace the reason by an unexpected error.
+ * Differs from the kubelet: a critical pod that does not fit makes no room by preempting others. It is
+ * refused with the resource it lacks, like any other pod. What is no matter of admission in Kubernetes is none
+ * here: an unknown RuntimeClass and user namespaces fail the sandbox, image volumes the container.
  */
 import type { Pod } from '../../kubernetes/types.ts';
-import type { Admission, AdmissionFacts, AdmissionHandler } from './admission.ts';
+import type { Admission, AdmissionFacts, AdmissionHandler, Refusal } from './admission.ts';
 import { refuseAppArmor } from './app-armor.ts';
+import { refuseMissingDevices } from './devices.ts';
 import { refuseHostPorts } from './host-ports.ts';
-import { refuseGroupsPolicy, refuseNodeName, refuseOs, refusePodLevelResources } from './node-fit.ts';
+import {
+  refuseGroupsPolicy,
+  refuseNodeName,
+  refuseOs,
+  refusePodLevelResources,
+  refuseUndeclaredFeatures,
+} from './node-fit.ts';
+import { refuseOnShutdown, refuseUnderPressure } from './node-health.ts';
+import { refuseAffinity, refuseTaints } from './placement.ts';
 import { refuseResources } from './resource-fit.ts';
 import { refuseSysctls } from './sysctls.ts';
 
 const handlers: readonly AdmissionHandler[] = [
+  refuseUnderPressure,
   refuseSysctls,
+  refuseMissingDevices,
   refuseOs,
   refuseGroupsPolicy,
   refuseResources,
+  refuseAffinity,
   refuseNodeName,
   refuseHostPorts,
+  refuseTaints,
   refuseAppArmor,
   refusePodLevelResources,
+  refuseUndeclaredFeatures,
+  refuseOnShutdown,
 ];
 
 /** Whether the pod may run on the node beside the others that do. */
 export function admitPod(pod: Pod, facts: AdmissionFacts): Admission {
+  let passing: Refusal | undefined;
   for (const handler of handlers) {
     const refusal = handler(pod, facts);
-    if (refusal) return { admitted: false, ...refusal };
+    if (refusal && !refusal.waitsFor) return { admitted: false, ...refusal };
+    passing ??= refusal;
   }
-  return { admitted: true };
+  return passing ? { admitted: false, ...passing } : { admitted: true };
 }

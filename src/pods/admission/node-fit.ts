@@ -1,5 +1,7 @@
 /** Admission by what kind of node this is: its name, its system, what its runtime and gates can do. */
 import { isPodLevelResource } from '../../kubernetes/pod-resources.ts';
+import type { Pod } from '../../kubernetes/types.ts';
+import { mayRestartAll } from '../decide-restart-all.ts';
 import type { AdmissionHandler } from './admission.ts';
 
 const os = 'linux';
@@ -45,5 +47,21 @@ export const refusePodLevelResources: AdmissionHandler = ({ spec }, { node }) =>
   return {
     reason: 'PodLevelResourcesNotSupported',
     message: 'PodLevelResources feature gate is disabled',
+  };
+};
+
+/** Features a pod can be seen to need (gate NodeDeclaredFeatures). */
+const inferredFeatures: readonly (readonly [feature: string, needs: (pod: Pod) => boolean])[] = [
+  ['RestartAllContainersOnContainerExits', mayRestartAll],
+];
+
+export const refuseUndeclaredFeatures: AdmissionHandler = (pod, { node: { undeclaredFeatures } }) => {
+  const missing = inferredFeatures
+    .filter(([feature, needs]) => undeclaredFeatures.includes(feature) && needs(pod))
+    .map(([feature]) => feature);
+  if (missing.length === 0) return undefined;
+  return {
+    reason: 'PodFeatureUnsupported',
+    message: `Pod requires node features that are not available: ${missing.join(', ')}`,
   };
 };

@@ -10,7 +10,8 @@ import { testPod } from '../fixtures/pod-model.ts';
 import type { PodRecord } from '../pod-records.ts';
 import type { TerminalVerdict } from '../pod-view.ts';
 import { PodWorkers } from '../pod-workers.ts';
-import { PodAdmission } from './pod-admission.ts';
+import type { NodeState } from './admission.ts';
+import { PodAdmission, waitLimits } from './pod-admission.ts';
 
 /** A pod that listens on port 80 of the node. */
 function listening(name: string, annotations: Record<string, string> = {}): Pod {
@@ -20,7 +21,14 @@ function listening(name: string, annotations: Record<string, string> = {}): Pod 
 }
 
 /** Workers on a node where nothing that is made ever shows up but what a test puts there. */
-function startNode(given: { records?: PodRecord[]; running?: Pod[] } = {}) {
+function startNode(given: { records?: PodRecord[]; running?: Pod[]; state?: Partial<NodeState> } = {}) {
+  let state: NodeState = {
+    placement: { labels: {}, taints: [], known: true },
+    missingDevices: new Set(),
+    pressures: [],
+    shuttingDown: false,
+    ...given.state,
+  };
   const clock = new VirtualClock();
   const events: string[] = [];
   const counted: string[] = [];
@@ -36,7 +44,11 @@ function startNode(given: { records?: PodRecord[]; running?: Pod[] } = {}) {
       strictGroups: false,
       appArmor: false,
       podLevelResources: true,
+      comparedTaints: false,
+      undeclaredFeatures: [],
     },
+    state: () => state,
+    clock,
     events: {
       event: ({ name }, type, reason, message) => events.push(`${name} ${type} ${reason}: ${message}`),
     },
@@ -70,9 +82,9 @@ function startNode(given: { records?: PodRecord[]; running?: Pod[] } = {}) {
     records: given.records ?? [],
     leftovers: () => [],
     onGone: () => {},
-    refuse: (pod, others) => {
+    admit: (pod, occupants, held) => {
       asked.push(pod.metadata.name);
-      return admission.refuse(pod, others);
+      return admission.decide(pod, occupants, held);
     },
     ports: {
       clock,
@@ -91,8 +103,25 @@ function startNode(given: { records?: PodRecord[]; running?: Pod[] } = {}) {
     },
   });
   return {
+    clock,
     workers,
     events,
+    become(changed: Partial<NodeState>) {
+      state = { ...state, ...changed };
+      workers.reconsider();
+      return settle();
+    },
+    /** The last process of the pod has ended. */
+    exit(name: string) {
+      running.delete(`uid-${name}`);
+      workers.wake(`uid-${name}`);
+      return settle();
+    },
+    condition: (name: string, type: string) => {
+      const found = statuses.get(name)?.conditions?.find((condition) => condition.type === type);
+      return `${found?.status} ${found?.reason}: ${found?.message}`;
+    },
+    waiting: (name: string) => statuses.get(name)?.containerStatuses?.[0]?.state?.waiting,
     counted,
     done,
     asked,
@@ -204,5 +233,165 @@ suite('admission of pods to their workers', () => {
     await node.want(listening('first'), changed);
     assert.equal(node.phase('refused'), 'Pending');
     node.workers.close();
+  });
+});
+
+suite('waiting to be admitted', () => {
+  const message = `NodePorts: ${taken}; waiting for pods to end that still hold it: default/first`;
+
+  async function withLeavingPod() {
+    const node = startNode();
+    await node.want(listening('first'));
+    node.running.add('uid-first');
+    await node.want(listening('second'));
+    return node;
+  }
+
+  test('for a pod that is ending: told in status and event, nothing is done, and no record is left', async () => {
+    const node = await withLeavingPod();
+    assert.equal(node.phase('second'), 'Pending');
+    assert.deepEqual(node.waiting('second'), { reason: 'AdmissionPending', message });
+    assert.equal(node.condition('second', 'PodReadyToStartContainers'), `False AdmissionPending: ${message}`);
+    assert.deepEqual(node.events, [`second Warning AdmissionPending: ${message}`]);
+    assert.deepEqual(node.counted, []);
+    assert.deepEqual(
+      node.done.filter((action) => action.startsWith('second')),
+      [],
+    );
+    node.workers.close();
+  });
+
+  test('it goes on with the event that makes room, not with time', async () => {
+    const node = await withLeavingPod();
+    await node.exit('first');
+    assert.ok(node.done.includes('second write-record'));
+    assert.equal(node.waiting('second')?.reason, 'ContainerCreating');
+    assert.deepEqual(node.counted, []);
+    node.workers.close();
+    assert.equal(node.clock.nextTimer(), undefined);
+  });
+
+  test('a pod no source wants any more holds up nobody for longer than the limit', async () => {
+    const node = await withLeavingPod();
+    await node.clock.advance(waitLimits['ending-pods'] - 1);
+    assert.equal(node.waiting('second')?.reason, 'AdmissionPending');
+    await node.clock.advance(1);
+    await settle();
+    // Kubernetes would not have counted it in the first place.
+    assert.equal(node.waiting('second')?.reason, 'ContainerCreating');
+    node.workers.close();
+  });
+
+  test('a pod whose object is still there does, and then the reason is Kubernetes’ own', async () => {
+    const node = startNode();
+    const first = listening('first');
+    await node.want(first);
+    node.running.add('uid-first');
+    const deleted = {
+      ...first,
+      metadata: {
+        ...first.metadata,
+        deletionTimestamp: new Date(0).toISOString(),
+        deletionGracePeriodSeconds: 3600,
+      },
+    };
+    await node.want(deleted, listening('second'));
+    assert.equal(node.waiting('second')?.reason, 'AdmissionPending');
+    await node.clock.advance(waitLimits['ending-pods']);
+    await settle();
+    assert.equal(node.phase('second'), 'Failed');
+    assert.equal(node.status('second')?.reason, 'NodePorts');
+    assert.equal(node.status('second')?.message, `Pod was rejected: ${taken}`);
+    assert.deepEqual(node.counted, ['kubelet_admission_rejections_total NodePorts']);
+    node.workers.close();
+  });
+
+  test('a pod that runs is not waited for', async () => {
+    const node = startNode();
+    await node.want(listening('first'));
+    node.running.add('uid-first');
+    await node.want(listening('first'), listening('second'));
+    assert.equal(node.phase('second'), 'Failed');
+    node.workers.close();
+  });
+
+  test('those that wait hold nothing: one that fits goes first, and of two that do not the earlier', async () => {
+    const node = await withLeavingPod();
+    const third = testPod({ containers: [{ name: 'web', image: 'web:1' }] });
+    const small = { ...third, metadata: { ...third.metadata, name: 'small', uid: 'uid-small' } };
+    const later = listening('later');
+    await node.want(listening('second'), small, later);
+    assert.ok(node.done.includes('small write-record'));
+    assert.equal(node.waiting('later')?.reason, 'AdmissionPending');
+    await node.exit('first');
+    assert.ok(node.done.includes('second write-record'));
+    assert.equal(node.phase('later'), 'Failed');
+    node.workers.close();
+  });
+
+  test('for a device plugin to register again, and in vain', async () => {
+    const wanting = testPod({
+      containers: [{ name: 'web', image: 'web:1', resources: { limits: { 'example.com/gpu': '1' } } }],
+    });
+    const pod = { ...wanting, metadata: { ...wanting.metadata, name: 'gpu', uid: 'uid-gpu' } };
+    const missing = { missingDevices: new Set(['example.com/gpu']) };
+    const node = startNode({ state: missing });
+    await node.want(pod);
+    assert.match(
+      node.waiting('gpu')?.message ?? '',
+      /unhealthy devices example.com\/gpu.*; waiting for its device/,
+    );
+    await node.become({ missingDevices: new Set() });
+    assert.ok(node.done.includes('gpu write-record'));
+    node.workers.close();
+
+    const forlorn = startNode({ state: missing });
+    await forlorn.want(pod);
+    await forlorn.clock.advance(waitLimits['device-plugin']);
+    await settle();
+    assert.equal(forlorn.status('gpu')?.reason, 'UnexpectedAdmissionError');
+    forlorn.workers.close();
+    assert.equal(forlorn.clock.nextTimer(), undefined);
+  });
+
+  test('for the labels of the node, as long as it takes, and then by what they are', async () => {
+    const labels = { zone: 'a' };
+    for (const [zone, phase] of [
+      ['a', 'Pending'],
+      ['b', 'Failed'],
+    ] as const) {
+      const node = startNode({ state: { placement: { labels: {}, taints: [], known: false } } });
+      const pod = testPod({ nodeSelector: { zone }, containers: [{ name: 'web', image: 'web:1' }] });
+      await node.want(pod);
+      const { name } = pod.metadata;
+      await node.clock.advance(24 * 3_600_000);
+      assert.match(node.waiting(name)?.message ?? '', /^NodeAffinity: .*labels of this node/);
+      assert.equal(node.events.length, 1);
+      await node.become({ placement: { labels, taints: [], known: true } });
+      assert.equal(node.phase(name), phase);
+      assert.equal(node.status(name)?.reason, phase === 'Failed' ? 'NodeAffinity' : undefined);
+      node.workers.close();
+    }
+  });
+
+  test('a pod that is deleted while it waits is gone at once', async () => {
+    const node = await withLeavingPod();
+    await node.want();
+    assert.equal(node.workers.get('uid-second'), undefined);
+    await node.exit('first');
+    assert.ok(!node.done.includes('second prepare-pod'));
+    node.workers.close();
+    assert.equal(node.clock.nextTimer(), undefined);
+  });
+
+  test('after a restart it is asked again', async () => {
+    const node = await withLeavingPod();
+    node.workers.close();
+    const next = startNode({ running: [listening('first')], records: [recordOf(listening('first'))] });
+    await next.want(listening('second'));
+    assert.equal(next.waiting('second')?.reason, 'AdmissionPending');
+    await next.exit('first');
+    assert.ok(next.done.includes('second write-record'));
+    next.workers.close();
   });
 });

@@ -1,20 +1,55 @@
-/** Asks admission for a pod and tells the operator when it is refused. */
+/**
+ * Asks admission for a pod and tells the operator when it is refused or has to wait.
+ *
+ * Differs from the kubelet, which fails a pod for good whatever is in its way: a pod waits for what may come
+ * yet, and is failed with Kubernetes' reason only when it did not come in time. It waits
+ * - for resources and ports that pods hold which are on their way out: five minutes;
+ * - for a device plugin that was there before and has not registered again: five minutes;
+ * - for the node's labels, while the API server has not told them: as long as that takes.
+ */
+import type { Clock } from '../../concurrency/clock.ts';
 import { podKey } from '../../kubernetes/pod-identity.ts';
 import type { Pod } from '../../kubernetes/types.ts';
 import { type EventRecorder, podEventObject } from '../../telemetry/events.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { Counter, Metrics } from '../../telemetry/metrics.ts';
-import type { TerminalVerdict } from '../pod-view.ts';
-import type { AdmittingNode } from './admission.ts';
+import type { Holding, TerminalVerdict } from '../pod-view.ts';
+import type { Admission, AdmittingNode, NodeState, WaitCause } from './admission.ts';
 import { admitPod } from './admit-pod.ts';
 
 /** What admission knows of the node, and whom it tells. */
 export interface PodAdmissionOptions {
   readonly node: AdmittingNode;
+  /** The node as it is now. */
+  readonly state: () => NodeState;
   readonly events: EventRecorder;
   readonly metrics: Metrics;
   readonly logger: Logger;
+  readonly clock: Clock;
 }
+
+/** The other pods that hold resources of the node. */
+export interface Occupants {
+  /** Those that run, or are to. */
+  readonly staying: readonly Pod[];
+  /** Those that are on their way out and have a process left. */
+  readonly leaving: readonly Pod[];
+  /** Those of `leaving` that no source wants any more; Kubernetes does not count them. */
+  readonly unwanted: readonly Pod[];
+}
+
+/** What becomes of the pod now. */
+export type AdmissionDecision =
+  | { readonly kind: 'admitted' }
+  | { readonly kind: 'refused'; readonly verdict: TerminalVerdict }
+  | { readonly kind: 'waits'; readonly holding: Holding };
+
+/** How long a pod waits, milliseconds. */
+export const waitLimits: Readonly<Record<WaitCause['kind'], number>> = {
+  'ending-pods': 5 * 60_000,
+  'device-plugin': 5 * 60_000,
+  'node-object': Number.POSITIVE_INFINITY,
+};
 
 /** Admission as the node carries it out: the pure answer, told in log, event and metric. */
 export class PodAdmission {
@@ -31,17 +66,94 @@ export class PodAdmission {
   }
 
   /**
-   * The end of a pod that may not run beside `others`; `undefined` for one that may. Asked once for each pod
-   * in the life of an agent, and by the next agent again for those that were refused.
+   * Whether a pod may run beside the others. Asked when the pod is first seen, and again (with what it waits
+   * for, `held`) when something may have changed; an answer other than `waits` is the last one.
    */
-  refuse(pod: Pod, others: readonly Pod[]): TerminalVerdict | undefined {
-    const { node, events, logger } = this.#options;
-    const admission = admitPod(pod, { node, others });
-    if (admission.admitted) return undefined;
-    const { reason, message } = admission;
+  decide(pod: Pod, occupants: Occupants, held?: Holding): AdmissionDecision {
+    const now = this.#options.clock.now();
+    const admission = this.#ask(pod, occupants);
+    if (admission.admitted) return this.#admit(pod, held);
+    const { waitsFor } = admission;
+    if (!waitsFor) return this.#refuse(pod, admission);
+    const since = held?.cause === waitsFor.kind ? held.since : now;
+    const until = since + waitLimits[waitsFor.kind];
+    if (now < until) return this.#hold(pod, { admission, waitsFor, since, until, held });
+    const last = this.#ask(pod, { ...occupants, leaving: lastCounted(occupants) });
+    return last.admitted ? this.#admit(pod, held) : this.#refuse(pod, last);
+  }
+
+  #ask(pod: Pod, { staying, leaving }: Occupants): Admission {
+    const { node, state } = this.#options;
+    const facts = { node, state: state() };
+    const full = admitPod(pod, { ...facts, others: [...staying, ...leaving] });
+    if (full.admitted || full.waitsFor || leaving.length === 0) return full;
+    const later = admitPod(pod, { ...facts, others: staying });
+    if (!later.admitted) return later.waitsFor ? later : full;
+    return { ...full, waitsFor: { kind: 'ending-pods', pods: leaving.map(podKey) } };
+  }
+
+  #admit(pod: Pod, held: Holding | undefined): AdmissionDecision {
+    if (held) {
+      const waitedMs = this.#options.clock.now() - held.since;
+      this.#options.logger.info('Pod that waited is admitted', { pod: podKey(pod), waitedMs });
+    }
+    return { kind: 'admitted' };
+  }
+
+  #hold(
+    pod: Pod,
+    found: {
+      admission: { reason: string; message: string };
+      waitsFor: WaitCause;
+      since: number;
+      until: number;
+      held: Holding | undefined;
+    },
+  ): AdmissionDecision {
+    const { admission, waitsFor, since, until, held } = found;
+    const message = `${admission.reason}: ${admission.message}; waiting for ${inWords(waitsFor)}`;
+    if (held?.message !== message) {
+      const { events, logger } = this.#options;
+      const limit = Number.isFinite(until) ? { refusedAt: new Date(until).toISOString() } : {};
+      logger.warn('Pod waits to be admitted', {
+        pod: podKey(pod),
+        podUID: pod.metadata.uid,
+        message,
+        ...limit,
+      });
+      events.event(podEventObject(pod), 'Warning', 'AdmissionPending', message);
+    }
+    return { kind: 'waits', holding: { cause: waitsFor.kind, message, since, until } };
+  }
+
+  #refuse(pod: Pod, { reason, message }: { reason: string; message: string }): AdmissionDecision {
+    const { events, logger } = this.#options;
     logger.warn('Pod is rejected', { pod: podKey(pod), podUID: pod.metadata.uid, reason, message });
     events.event(podEventObject(pod), 'Warning', reason, message);
     this.#rejections.inc({ reason });
-    return { phase: 'Failed', reason, message: `Pod was rejected: ${message}`, refused: true };
+    const told = `Pod was rejected: ${message}`;
+    return { kind: 'refused', verdict: { phase: 'Failed', reason, message: told, refused: true } };
+  }
+}
+
+/** Whom Kubernetes counts: when the wait is over, a pod is no worse off than there. */
+function lastCounted({ leaving, unwanted }: Occupants): readonly Pod[] {
+  return leaving.filter((pod) => !unwanted.includes(pod));
+}
+
+/** Names enough of the pods to look at. */
+const mostNamed = 3;
+
+function inWords(cause: WaitCause): string {
+  switch (cause.kind) {
+    case 'device-plugin':
+      return 'its device plugin to register again';
+    case 'node-object':
+      return 'the labels of this node, which the API server has not told yet';
+    case 'ending-pods': {
+      const more = cause.pods.length - mostNamed;
+      const named = cause.pods.slice(0, mostNamed).join(', ');
+      return `pods to end that still hold it: ${named}${more > 0 ? ` and ${more} more` : ''}`;
+    }
   }
 }

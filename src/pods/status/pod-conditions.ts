@@ -4,6 +4,7 @@ import type { ContainerPlace } from '../../kubernetes/init-containers.ts';
 import { isKubeletCondition } from '../../kubernetes/kubelet-conditions.ts';
 import type { ContainerStatus, PodCondition } from '../../kubernetes/types.ts';
 import { isRestartingAll, mayRestartAll } from '../decide-restart-all.ts';
+import { admissionPending } from '../decide-run.ts';
 import { usableSandbox } from '../instances.ts';
 import type { PodView } from '../pod-view.ts';
 import { timestamp } from './container-status.ts';
@@ -54,6 +55,11 @@ function withTransition(verdict: Verdict, { previous, view }: ConditionsInput): 
 }
 
 function readyToStartContainers({ view, phase }: ConditionsInput): Verdict {
+  const { held } = view.memory;
+  if (held && phase === 'Pending') {
+    const { message } = held;
+    return { type: 'PodReadyToStartContainers', status: 'False', reason: admissionPending, message };
+  }
   const usable = usableSandbox(view.observed, view.pod.spec.hostNetwork === true);
   const over = phase === 'Succeeded' || phase === 'Failed';
   return { type: 'PodReadyToStartContainers', status: usable && !over ? 'True' : 'False' };
