@@ -37,6 +37,7 @@ import { buildPodGarbage } from './garbage-builder.ts';
 import { buildImages } from './images-builder.ts';
 import { Lifetime } from './lifetime.ts';
 import { buildLocalStorage } from './local-storage-builder.ts';
+import { buildLogRotation } from './logs-builder.ts';
 import { type MachineFacts, readMachineFacts } from './node-facts.ts';
 import { nodeRoutes } from './node-routes.ts';
 import { isOurs, type Owner, podFromRuntime } from './ownership.ts';
@@ -205,7 +206,9 @@ class NodeAgent {
       events,
     });
     const localStorage = buildLocalStorage(this.#options, { built, observer, workers, events });
+    const logRotation = buildLogRotation(this.#options, { runtime, observer, workers });
     const background = Promise.all([
+      logRotation.run(signal),
       localStorage.run(signal),
       inCluster,
       images.collector.run(signal),

@@ -106,6 +106,10 @@ export const EFFECTIVE_FIELDS: readonly string[] = [
   'clusterDNS',
   'clusterDomain',
   'podLogsDir',
+  'containerLogMaxFiles',
+  'containerLogMaxSize',
+  'containerLogMaxWorkers',
+  'containerLogMonitorInterval',
   'failSwapOn',
   'failCgroupV1',
   'featureGates',
@@ -155,10 +159,6 @@ export const EFFECTIVE_FIELDS: readonly string[] = [
  * evicted, although what it keeps free is already taken off what pods may ask for.
  */
 export const PENDING_FIELDS: readonly string[] = [
-  'containerLogMaxFiles',
-  'containerLogMaxSize',
-  'containerLogMaxWorkers',
-  'containerLogMonitorInterval',
   'contentType',
   'cpuManagerPolicy',
   'cpuManagerPolicyOptions',

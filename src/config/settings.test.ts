@@ -62,6 +62,7 @@ test('defaults in numbers', () => {
     },
     dns: { resolvConf: '/etc/resolv.conf', clusterDns: [], clusterDomain: undefined },
     podLogsDirectory: '/var/log/pods',
+    logRotation: { maxBytes: 10 * 1024 * 1024, maxFiles: 5, workers: 1, everyMs: 10_000 },
     seccompDefault: false,
     allowedUnsafeSysctls: [],
     userIdsPerPod: 65_536,

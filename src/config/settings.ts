@@ -4,6 +4,7 @@
  */
 import path from 'node:path';
 import { parseDuration } from '../kubernetes/duration.ts';
+import { parseQuantity, quantityValue } from '../kubernetes/quantity.ts';
 import { parseCpuSet } from './cpu-set.ts';
 import type { FeatureGates } from './feature-gates.ts';
 import type { FlagValues } from './flags/flags.ts';
@@ -143,6 +144,14 @@ export interface NodeAgentSettings {
     readonly clusterDomain: string | undefined;
   };
   readonly podLogsDirectory: string;
+  /** When logs of containers are rotated; `maxBytes` below 0: never. */
+  readonly logRotation: {
+    readonly maxBytes: number;
+    /** The one that is written to included. */
+    readonly maxFiles: number;
+    readonly workers: number;
+    readonly everyMs: number;
+  };
   readonly seccompDefault: boolean;
   /** Names, and prefixes that end in `*`, that pods may set beside the safe ones. */
   readonly allowedUnsafeSysctls: readonly string[];
@@ -255,6 +264,12 @@ export function resolveSettings(loaded: Loaded, cwd = process.cwd()): NodeAgentS
       clusterDomain: given(configuration.clusterDomain),
     },
     podLogsDirectory: configuration.podLogsDir,
+    logRotation: {
+      maxBytes: quantityValue(parseQuantity(configuration.containerLogMaxSize)),
+      maxFiles: configuration.containerLogMaxFiles,
+      workers: configuration.containerLogMaxWorkers,
+      everyMs: parseDuration(configuration.containerLogMonitorInterval),
+    },
     seccompDefault: configuration.seccompDefault,
     allowedUnsafeSysctls: configuration.allowedUnsafeSysctls,
     userIdsPerPod: configuration.userNamespaces?.idsPerPod ?? 65_536,
