@@ -133,8 +133,8 @@ describe('rotateLog', () => {
       if (!wasCut) break;
       for (let round = 4; round < 6; round++) await rotate({ now: start + round * 1000, maxFiles: 20 });
       const last = names();
-      assert.ok(!last.some((name) => name.endsWith('.tmp')), `${last}`);
-      assert.equal(last.length, new Set(last.map((name) => name.replace('.gz', ''))).size, `${last}`);
+      assert.ok(!last.some((name) => name.endsWith('.tmp')), last.join(' '));
+      assert.equal(last.length, new Set(last.map((name) => name.replace('.gz', ''))).size, last.join(' '));
       assert.equal(await log.read(), lines(0, log.next));
     }
     assert.deepEqual(
