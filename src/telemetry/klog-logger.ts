@@ -7,8 +7,10 @@
  * fields. Strings are quoted as Go quotes them, text of several lines is set as an indented block, anything
  * else is JSON. Line 1 stands for "unknown line", as in klog itself.
  */
+
 import type { LogRecord } from './create-logger.ts';
 import { errorText, fieldJson, mistakeStack } from './error-text.ts';
+import { quote } from './go-quote.ts';
 import type { LogFields } from './logger.ts';
 
 const processId = String(process.pid).padStart(7);
@@ -52,37 +54,6 @@ function text(key: string, value: string): string {
   if (!value.includes('\n')) return ` ${key}=${quote(value)}`;
   const body = value.endsWith('\n') ? value.slice(0, -1) : value;
   return ` ${key}=<\n\t${body.replaceAll('\n', '\n\t')}\n >`;
-}
-
-/** What may stand between quotes as it is: printable ASCII without quote and backslash. */
-const plain = /^[ !#-[\]-~]*$/;
-const escaped = /["\\]|[^\P{C}]|[^\P{Z} ]/gu;
-const shortEscapes: Record<string, string> = {
-  '"': '\\"',
-  '\\': '\\\\',
-  '\u0007': '\\a',
-  '\b': '\\b',
-  '\f': '\\f',
-  '\n': '\\n',
-  '\r': '\\r',
-  '\t': '\\t',
-  '\v': '\\v',
-};
-
-/** Quotes as Go's `strconv.Quote`: printable characters stay, others become escapes. */
-function quote(value: string): string {
-  if (plain.test(value)) return `"${value}"`;
-  return `"${value.toWellFormed().replace(escaped, escape)}"`;
-}
-
-function escape(character: string): string {
-  const short = shortEscapes[character];
-  if (short !== undefined) return short;
-  const code = character.codePointAt(0) ?? 0;
-  if (code < 0x80) return `\\x${code.toString(16).padStart(2, '0')}`;
-  return code > 0xffff
-    ? `\\U${code.toString(16).padStart(8, '0')}`
-    : `\\u${code.toString(16).padStart(4, '0')}`;
 }
 
 /** The last second written: lines come in bursts, and local time is the dear part of a line. */

@@ -1,8 +1,10 @@
 /** The files that the downward API makes in a volume. Pure. */
+
 import { podFieldValue, resourceFieldValue } from '../kubernetes/downward-fields.ts';
 import { findContainer } from '../kubernetes/init-containers.ts';
 import type { ResourceAmounts } from '../kubernetes/pod-resources.ts';
 import type { Pod, Volume } from '../kubernetes/types.ts';
+import { quote } from '../telemetry/go-quote.ts';
 import type { Files, WrittenFile } from './atomic-writer.ts';
 import { VolumeError } from './volume-kind.ts';
 
@@ -60,31 +62,6 @@ function valueOf({ fieldRef, resourceFieldRef, path }: DownwardItem, request: Do
 function mapLines(map: Readonly<Record<string, string>> = {}): string {
   return Object.entries(map)
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([key, value]) => `${key}=${quoted(value)}`)
+    .map(([key, value]) => `${key}=${quote(value)}`)
     .join('\n');
-}
-
-const escapes: Readonly<Record<string, string>> = {
-  '\\': '\\\\',
-  '"': '\\"',
-  '\u0007': '\\a',
-  '\b': '\\b',
-  '\f': '\\f',
-  '\n': '\\n',
-  '\r': '\\r',
-  '\t': '\\t',
-  '\v': '\\v',
-};
-
-/** A text in double quotes as Go writes it: what cannot be printed is escaped, everything else is kept. */
-function quoted(text: string): string {
-  const inner = text.replace(/[\\"]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, (character) => {
-    const short = escapes[character];
-    if (short !== undefined) return short;
-    const code = character.codePointAt(0) ?? 0;
-    const hex = code.toString(16);
-    if (code < 0x80) return `\\x${hex.padStart(2, '0')}`;
-    return code < 0x10000 ? `\\u${hex.padStart(4, '0')}` : `\\U${hex.padStart(8, '0')}`;
-  });
-  return `"${inner}"`;
 }

@@ -5,13 +5,14 @@
  * A `ready` marker beside the volume says that it is complete. Without it everything is checked and done
  * again; with it the volume is left alone, because containers may have changed it.
  */
-import { chmod, mkdir, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { podRequests } from '../kubernetes/pod-resources.ts';
 import { parseQuantity, quantityValue } from '../kubernetes/quantity.ts';
 import type { EmptyDirVolumeSource } from '../kubernetes/types.ts';
 import { mountAt } from '../linux/mount-table.ts';
 import { mountHugetlbfs } from '../linux/mounts.ts';
+import { pathExists } from '../linux/path-exists.ts';
 import { applyFsGroup } from './fs-group.ts';
 import type { MemoryFileSystems } from './memory-file-systems.ts';
 import { volumeDirectory, volumeNotesDirectory } from './pod-volume-paths.ts';
@@ -41,7 +42,7 @@ export class EmptyDirVolumes implements VolumeKind<EmptyDirVolumeSource> {
       relabels: true,
     };
     // After a reboot the marker of a memory volume is still there, the memory is not.
-    const complete = (await exists(join(notes, 'ready'))) && (await isThere(directory, fileSystem));
+    const complete = (await pathExists(join(notes, 'ready'))) && (await isThere(directory, fileSystem));
     if (complete) return mounted;
 
     signal.throwIfAborted();
@@ -98,16 +99,8 @@ function hugePageSize(volume: SetUp): number {
   );
 }
 
-async function exists(path: string): Promise<boolean> {
-  try {
-    await stat(path);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
-    throw error;
-  }
-}
-
 async function isThere(directory: string, fileSystem: string | undefined): Promise<boolean> {
-  return fileSystem === undefined ? await exists(directory) : (await mountAt(directory))?.type === fileSystem;
+  return fileSystem === undefined
+    ? await pathExists(directory)
+    : (await mountAt(directory))?.type === fileSystem;
 }

@@ -4,6 +4,7 @@
  */
 import { chmod, chown, lstat, mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { pathExists } from '../linux/path-exists.ts';
 import { FilePathError, type Files, safeFilePath, writeFilesAtomically } from './atomic-writer.ts';
 import type { MemoryFileSystems } from './memory-file-systems.ts';
 import { nestedMountPoints } from './nested-mounts.ts';
@@ -60,7 +61,8 @@ export class FileVolumes<Source> implements RefreshableKind<Source> {
   async refresh(volume: VolumeSetUp<Source>, signal: AbortSignal): Promise<void> {
     const directory = volumeDirectory(volume.podDirectory, this.plugin, volume.name);
     await this.#inTurn(directory, async () => {
-      if (await exists(join(directory, '..data'))) await this.#write(volume, directory, signal);
+      if (await pathExists(join(directory, '..data'), { ofLink: true }))
+        await this.#write(volume, directory, signal);
     });
   }
 
@@ -91,7 +93,8 @@ export class FileVolumes<Source> implements RefreshableKind<Source> {
     const isNew = (await mkdir(directory, { recursive: true, mode: 0o750 })) !== undefined;
     const { memory } = this.#options;
     if (memory) await memory.mount(directory, pod.spec);
-    else if (isNew || !(await exists(join(directory, '..data')))) await chmod(directory, 0o777);
+    else if (isNew || !(await pathExists(join(directory, '..data'), { ofLink: true })))
+      await chmod(directory, 0o777);
     if (group === undefined) return;
     const facts = await lstat(directory);
     if (facts.gid === group && (facts.mode & 0o2770) === 0o2770) return;
@@ -108,16 +111,6 @@ export class FileVolumes<Source> implements RefreshableKind<Source> {
     } finally {
       if (this.#runs.get(directory) === current) this.#runs.delete(directory);
     }
-  }
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await lstat(path);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
-    throw error;
   }
 }
 

@@ -6,6 +6,7 @@ import type { Stats } from 'node:fs';
 import { constants } from 'node:fs';
 import { chmod, mkdir, open, stat } from 'node:fs/promises';
 import type { HostPathVolumeSource } from '../kubernetes/types.ts';
+import { pathExists } from '../linux/path-exists.ts';
 import { type MountedVolume, VolumeError, type VolumeKind, type VolumeSetUp } from './volume-kind.ts';
 
 /** What each `type` asks of the path. */
@@ -35,7 +36,7 @@ async function check(volume: string, path: string, type: string): Promise<void> 
   const rule = types[type];
   if (rule === undefined) throw new VolumeError(volume, `unknown hostPath type ${JSON.stringify(type)}`);
   try {
-    if (!(await present(path))) {
+    if (!(await pathExists(path))) {
       if (type === 'DirectoryOrCreate') await createDirectory(path);
       else if (type === 'FileOrCreate') await createFile(path);
     }
@@ -55,16 +56,6 @@ async function check(volume: string, path: string, type: string): Promise<void> 
 
 function failedCheck(path: string, what: string): string {
   return `hostPath type check failed: ${path} is not a ${what}`;
-}
-
-async function present(path: string): Promise<boolean> {
-  try {
-    await stat(path);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
-    throw error;
-  }
 }
 
 async function createDirectory(path: string): Promise<void> {
