@@ -14,6 +14,7 @@ import { makeSharedMount } from '../linux/mounts.ts';
 import { NodeEvents } from '../node/node-events.ts';
 import { announcements } from '../pods/announcements.ts';
 import { executeWith, type StepHook } from '../pods/executors/executors.ts';
+import { PodMetrics } from '../pods/pod-metrics.ts';
 import { PodRecords } from '../pods/pod-records.ts';
 import type { PodWorkerPorts } from '../pods/pod-worker.ts';
 import { PodWorkers } from '../pods/pod-workers.ts';
@@ -25,6 +26,7 @@ import { runtimeEventSource } from '../runtime/events/runtime-event-source.ts';
 import { RuntimeObserver } from '../runtime/runtime-observer.ts';
 import type { HealthCheck } from '../server/health-checks.ts';
 import { PodSources } from '../sources/pod-sources.ts';
+import type { NodeStats } from '../stats/node-stats.ts';
 import { EventLog } from '../telemetry/event-log.ts';
 import type { EventRecorder } from '../telemetry/events.ts';
 import type { Logger } from '../telemetry/logger.ts';
@@ -38,6 +40,7 @@ import { buildImages } from './images-builder.ts';
 import { Lifetime } from './lifetime.ts';
 import { buildLocalStorage } from './local-storage-builder.ts';
 import { buildLogRotation } from './logs-builder.ts';
+import { declareStateMetrics } from './metrics-builder.ts';
 import { type MachineFacts, readMachineFacts } from './node-facts.ts';
 import { nodeRoutes } from './node-routes.ts';
 import { isOurs, type Owner, podFromRuntime } from './ownership.ts';
@@ -46,6 +49,7 @@ import { buildPodSources } from './pod-sources-builder.ts';
 import { PreflightError, preflightProblems } from './preflight.ts';
 import { RuntimeLink } from './runtime-link.ts';
 import { startHealth, startNodeApi, syncLoopCheck } from './servers.ts';
+import { buildNodeStats, volumeSource } from './stats-builder.ts';
 
 /** What an agent is started with. */
 export interface NodeAgentOptions {
@@ -93,6 +97,7 @@ class NodeAgent {
   // Rooms that tell each other of changes exist before all of them do; until then nobody listens.
   #workers: PodWorkers | undefined;
   #observer: RuntimeObserver | undefined;
+  #stats: NodeStats | undefined;
 
   constructor(options: NodeAgentOptions, lifetime: Lifetime) {
     this.#options = options;
@@ -166,6 +171,7 @@ class NodeAgent {
       ...staticSources,
       ...membership.pods.sources(rememberedPods(recorded, (uid) => observer.pod(uid))),
     ];
+    const podMetrics = new PodMetrics({ metrics, clock });
     const prober = await this.#probe({ runtime, events, observer, hostIps: facts.addresses });
     const qosClasses = this.#keepQosClasses(built);
     const owner: Owner = {
@@ -179,6 +185,7 @@ class NodeAgent {
         membership,
         observer,
         prober,
+        podMetrics,
         runtimeName: runtimeFacts.name,
       }),
       logger,
@@ -189,6 +196,7 @@ class NodeAgent {
         logger.info('Nothing is left of a pod', { pod: podKey(pod), podUID: pod.metadata.uid });
         prober.forget(pod.metadata.uid);
         membership.pods.gone(pod);
+        podMetrics.forget(pod.metadata.uid);
         qosClasses.refresh();
       },
     });
@@ -207,6 +215,26 @@ class NodeAgent {
     });
     const localStorage = buildLocalStorage(this.#options, { built, observer, workers, events });
     const logRotation = buildLogRotation(this.#options, { runtime, observer, workers });
+    const volumes = volumeSource(localStorage, workers);
+    const stats = await buildNodeStats(this.#options, {
+      hierarchy,
+      facts,
+      nodeName,
+      built,
+      observer,
+      workers,
+      volumes,
+    });
+    this.#stats = stats;
+    declareStateMetrics(metrics, {
+      workers,
+      desired: () => sources.pods.values(),
+      observer,
+      stats,
+      volumes,
+      mountedKinds: () => [...built.volumes.mounted()].flatMap((pod) => pod.volumes.map(({ kind }) => kind)),
+      cgroupVersion: hierarchy.version,
+    });
     const background = Promise.all([
       logRotation.run(signal),
       localStorage.run(signal),
@@ -256,6 +284,7 @@ class NodeAgent {
         clock,
         log: logger,
       },
+      stats: () => this.#stats,
     });
     const api = await startNodeApi({ ...this.#options, routes, nodeName, addresses, membership });
     this.#lifetime.onEnd(() => api.close());
@@ -312,9 +341,10 @@ class NodeAgent {
   }
 
   #observe(runtime: CriClient, { name }: RuntimeFacts, { node }: Membership): RuntimeObserver {
-    const { clock, logger } = this.#options;
+    const { clock, logger, metrics } = this.#options;
     const observer = new RuntimeObserver({
       runtime,
+      metrics,
       events: runtimeEventSource({ runtimeName: name, connection: runtime.connection, clock, logger }),
       clock,
       logger,
@@ -363,10 +393,11 @@ class NodeAgent {
     membership: Membership;
     observer: RuntimeObserver;
     prober: Prober;
+    podMetrics: PodMetrics;
     runtimeName: string;
   }): PodWorkerPorts {
     const { settings, clock, logger, onStep } = this.#options;
-    const { built, link, membership, observer, prober, runtimeName } = rooms;
+    const { built, link, membership, observer, prober, podMetrics, runtimeName } = rooms;
     return {
       clock,
       logger,
@@ -383,12 +414,13 @@ class NodeAgent {
         restartAllContainers: this.#options.featureEnabled('RestartAllContainersOnContainerExits'),
         ...(link.networkProblem === undefined ? {} : { networkNotReady: link.networkProblem }),
       }),
-      execute: executeWith(built.services, onStep),
+      execute: podMetrics.around(executeWith(built.services, onStep)),
       readMessages: built.readMessages,
       pulling: (uid) => built.pullMessages.of(uid),
       recursiveReadOnly: (pod) => built.recursiveReadOnly(pod),
       report: (report) => {
         membership.pods.report(report);
+        podMetrics.report(report);
         for (const { object, type, reason, message } of announcements(report)) {
           membership.events.event(object, type, reason, message);
         }

@@ -36,6 +36,7 @@ import { createVolumeKinds } from '../volumes/volume-kinds.ts';
 import { buildAdmission } from './admission-builder.ts';
 import type { Membership } from './cluster/membership.ts';
 import type { ImageRooms } from './images-builder.ts';
+import { measuredCgroups } from './metrics-builder.ts';
 import type { MachineFacts } from './node-facts.ts';
 import { type NodeResources, nodeResources } from './node-resources.ts';
 import { rootAnnotation } from './ownership.ts';
@@ -154,7 +155,7 @@ export async function buildPodServices(input: PodServicesInput): Promise<BuiltPo
     images: configs,
     configs,
     volumes: configs,
-    cgroups: settings.cgroups.perQos ? cgroups : withoutCgroups,
+    cgroups: settings.cgroups.perQos ? measuredCgroups(cgroups, input) : withoutCgroups,
     files: directories,
     ...(membership.pods.objects && { objects: membership.pods.objects }),
     records,

@@ -4,6 +4,7 @@ import { PreflightError } from '../agent/preflight.ts';
 import { runOnce } from '../agent/run-once.ts';
 import { systemClock } from '../concurrency/clock.ts';
 import type { GivenFlags } from '../config/flags/flags.ts';
+import { declareGateMetrics } from '../config/gate-metrics.ts';
 import { KUBERNETES_VERSION } from '../config/kubernetes-version.ts';
 import { type LoadedConfiguration, type LoadOptions, loadFromFlags } from '../config/load-configuration.ts';
 import { resolveSettings } from '../config/settings.ts';
@@ -11,6 +12,7 @@ import { createLogger } from '../telemetry/create-logger.ts';
 import { LogOutput } from '../telemetry/log-output.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { declareBuildInfo, MetricsRegistry } from '../telemetry/metrics-registry.ts';
+import { declareProcessMetrics } from '../telemetry/process-metrics.ts';
 import { printErrors } from './print-errors.ts';
 
 export interface RunCommand {
@@ -52,6 +54,8 @@ export async function commandRun({
   const metrics = new MetricsRegistry();
   const version = (reportedVersion ?? KUBERNETES_VERSION).replace(/^v/, '');
   declareBuildInfo(metrics, { version, gitCommit: '', gitTreeState: '', buildDate: '' });
+  declareGateMetrics(metrics, loaded.gates);
+  declareProcessMetrics(metrics);
   warnOf(loaded, logger);
   logger.info('Starting the node agent', { version: KUBERNETES_VERSION, node: process.version });
 

@@ -20,6 +20,7 @@ export const EFFECTIVE_FLAGS: readonly FlagName[] = [
   'experimental-allocatable-ignore-eviction',
   'help',
   'hostname-override',
+  'housekeeping-interval',
   'image-credential-provider-bin-dir',
   'image-credential-provider-config',
   'kubeconfig',
@@ -30,6 +31,7 @@ export const EFFECTIVE_FLAGS: readonly FlagName[] = [
   'node-ip',
   'node-labels',
   'root-dir',
+  'runtime-cgroups',
   'version',
 ];
 
@@ -45,11 +47,9 @@ export const PENDING_FLAGS: readonly FlagName[] = [
   'exit-on-lock-contention',
   'experimental-mounter-path',
   'global-housekeeping-interval',
-  'housekeeping-interval',
   'lock-file',
   'log-cadvisor-usage',
   'max-housekeeping-interval',
-  'runtime-cgroups',
   'storage-driver-buffer-duration',
   'storage-driver-db',
   'storage-driver-host',

@@ -65,6 +65,7 @@ test('defaults in numbers', () => {
     logRotation: { maxBytes: 10 * 1024 * 1024, maxFiles: 5, workers: 1, everyMs: 10_000 },
     seccompDefault: false,
     allowedUnsafeSysctls: [],
+    stats: { housekeepingMs: 10_000, runtimeCgroup: undefined },
     userIdsPerPod: 65_536,
     healthz: { address: '127.0.0.1', port: 10248 },
     nodeServer: {

@@ -158,6 +158,13 @@ export interface NodeAgentSettings {
   /** How many ids a pod with a user namespace of its own gets; a multiple of 65536. */
   readonly userIdsPerPod: number;
 
+  readonly stats: {
+    /** How old figures of disks may be that are handed out; those of cgroups at most a second as well. */
+    readonly housekeepingMs: number;
+    /** The cgroup that is told of as the runtime's; undefined: the one it is found in. */
+    readonly runtimeCgroup: string | undefined;
+  };
+
   /** Undefined: switched off. */
   readonly healthz: ListenAddress | undefined;
   readonly readOnlyServer: ListenAddress | undefined;
@@ -273,6 +280,10 @@ export function resolveSettings(loaded: Loaded, cwd = process.cwd()): NodeAgentS
     seccompDefault: configuration.seccompDefault,
     allowedUnsafeSysctls: configuration.allowedUnsafeSysctls,
     userIdsPerPod: configuration.userNamespaces?.idsPerPod ?? 65_536,
+    stats: {
+      housekeepingMs: parseDuration(flags['housekeeping-interval']),
+      runtimeCgroup: given(flags['runtime-cgroups']),
+    },
     healthz: listenAddress(configuration.healthzBindAddress, configuration.healthzPort),
     readOnlyServer: listenAddress(configuration.address, configuration.readOnlyPort),
     nodeServer: nodeServerSettings(loaded),

@@ -26,6 +26,7 @@ describe('/proc', () => {
     const text = 'MemTotal:       1000 kB\nMemFree:  10 kB\nMemAvailable:    600 kB\nSwapTotal:  0 kB\n';
     assert.deepEqual(parseMemoryInfo(text), {
       total: 1_024_000,
+      free: 10_240,
       available: 614_400,
       swapTotal: 0,
       swapFree: 0,

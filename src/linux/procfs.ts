@@ -6,6 +6,7 @@ import { readdir, readFile } from 'node:fs/promises';
 /** Sizes in bytes. */
 export interface MemoryInfo {
   readonly total: number;
+  readonly free: number;
   readonly available: number;
   readonly swapTotal: number;
   readonly swapFree: number;
@@ -21,6 +22,7 @@ export function parseMemoryInfo(text: string): MemoryInfo {
   if (total === undefined) throw new Error('/proc/meminfo has no MemTotal line');
   return {
     total,
+    free: kibibytes('MemFree') ?? 0,
     available: kibibytes('MemAvailable') ?? kibibytes('MemFree') ?? 0,
     swapTotal: kibibytes('SwapTotal') ?? 0,
     swapFree: kibibytes('SwapFree') ?? 0,

@@ -113,6 +113,12 @@ export class PodCgroups {
     return cgroupPath(this.#options.driver, this.#elementsOf(pod));
   }
 
+  /** The paths of the cgroup of all pods and of those of the QoS classes. */
+  classPaths(): Readonly<Record<'pods' | 'burstable' | 'besteffort', string>> {
+    const path = (qos: QosClass) => cgroupPath(this.#options.driver, qosElements(this.#root, qos));
+    return { pods: path('Guaranteed'), burstable: path('Burstable'), besteffort: path('BestEffort') };
+  }
+
   /** Makes the pod's cgroup and sets its limits. */
   async ensurePod(pod: Pod, signal?: AbortSignal): Promise<void> {
     const { namespace, name, uid } = pod.metadata;

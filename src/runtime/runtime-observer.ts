@@ -10,9 +10,11 @@ import { Limiter } from '../concurrency/limiter.ts';
 import { SingleFlight } from '../concurrency/single-flight.ts';
 import { runtimeLabels } from '../kubernetes/pod-identity.ts';
 import type { Logger } from '../telemetry/logger.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 import type { ContainerRuntime } from './container-runtime.ts';
 import type { Container, PodSandbox } from './generated/cri.ts';
 import type { ObservedContainer, ObservedPod, ObservedSandbox } from './observed-pod.ts';
+import { RelistMetrics } from './relist-metrics.ts';
 import { isNotFound } from './runtime-call-error.ts';
 import type { RuntimeEvent, RuntimeEventSource } from './runtime-event.ts';
 import { containerState, observeContainer, observeSandbox, sandboxState } from './translation/observation.ts';
@@ -24,6 +26,7 @@ export interface RuntimeObserverOptions {
   readonly logger: Logger;
   /** Called with the pod's uid whenever something about the pod has changed. */
   readonly onChange: (uid: string) => void;
+  readonly metrics?: Metrics;
   /** Called with the container's id when the kernel killed something in its memory cgroup. */
   readonly onOom?: (containerId: string) => void;
   /** The runtime has been seen whole. */
@@ -57,6 +60,7 @@ const stage = ({ state }: Lived) => stages[state];
 /** What the runtime has, pod by pod, as events, own actions and relists have shown it. */
 export class RuntimeObserver {
   readonly #options: RuntimeObserverOptions;
+  readonly #metrics: RelistMetrics | undefined;
   readonly #sandboxes = new Map<string, Known<ObservedSandbox>>();
   readonly #containers = new Map<string, Known<ObservedContainer>>();
   readonly #names = new Map<string, PodName>();
@@ -77,6 +81,7 @@ export class RuntimeObserver {
 
   constructor(options: RuntimeObserverOptions) {
     this.#options = options;
+    this.#metrics = options.metrics && new RelistMetrics(options.metrics);
   }
 
   /** When the runtime was last seen whole, epoch milliseconds. */
@@ -218,14 +223,20 @@ export class RuntimeObserver {
 
   /** Looks at one pod anew, whatever was known: after an answer that never came. */
   async refreshPod(uid: string, signal?: AbortSignal): Promise<void> {
+    const began = this.#options.clock.now();
     await this.#list({ [runtimeLabels.podUid]: uid }, signal, uid);
+    this.#metrics?.podLooked(began, this.#options.clock.now());
   }
 
   /** Looks at everything; calls that come while one runs share it. */
   relist(signal?: AbortSignal): Promise<void> {
     return this.#relists.run('all', async () => {
+      const { clock } = this.#options;
+      const began = clock.now();
+      this.#metrics?.relistBegins(began, this.#lastRelist);
       await this.#list({}, signal);
-      this.#lastRelist = this.#options.clock.now();
+      this.#lastRelist = clock.now();
+      this.#metrics?.relistEnds(began, this.#lastRelist);
       this.#options.onRelisted?.();
     });
   }

@@ -2,13 +2,13 @@
 import type { Clock } from '../concurrency/clock.ts';
 import type { Pod } from '../kubernetes/types.ts';
 import type { Logger } from '../telemetry/logger.ts';
+import { sendExposition } from '../telemetry/send-exposition.ts';
 import { type HealthCheck, healthRoutes, pingCheck } from './health-checks.ts';
 import { sendPodList } from './pod-list.ts';
 import type { NodeRoute } from './route.ts';
 
 /** Metrics in the Prometheus text format. */
 export interface Exposition {
-  readonly contentType: string;
   exposition(): Promise<string>;
 }
 
@@ -35,23 +35,16 @@ export function coreRoutes(input: CoreRoutesInput): NodeRoute[] {
       readOnly: true,
       handle: (exchange) => sendPodList(exchange, pods()),
     },
-    metricsRoute('/metrics', metrics),
+    metricsRoute('/metrics', metrics, true),
     metricsRoute('/metrics/probes', probeMetrics),
   ];
 }
 
-function metricsRoute(path: string, metrics: Exposition): NodeRoute {
+function metricsRoute(path: string, metrics: Exposition, openMetrics = false): NodeRoute {
   return {
     methods: ['GET'],
     path,
     readOnly: true,
-    async handle({ response }) {
-      const text = await metrics.exposition();
-      response.writeHead(200, {
-        'content-type': metrics.contentType,
-        'content-length': Buffer.byteLength(text),
-      });
-      response.end(text);
-    },
+    handle: async (exchange) => sendExposition(exchange, await metrics.exposition(), { openMetrics }),
   };
 }

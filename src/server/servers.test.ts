@@ -66,8 +66,8 @@ async function readOnly(t: TestContext, options: Partial<CoreRoutesInput> = {}) 
     log: silentLogger,
     checks: [],
     pods: () => [],
-    metrics: { contentType: 'text/plain; version=0.0.4', exposition: async () => 'up 1\n' },
-    probeMetrics: { contentType: 'text/plain; version=0.0.4', exposition: async () => 'prober 1\n' },
+    metrics: { exposition: async () => 'up 1\n' },
+    probeMetrics: { exposition: async () => 'prober 1\n' },
     ...options,
   });
   const { log = silentLogger } = options;
@@ -251,7 +251,30 @@ describe('the read-only server', () => {
     assert.equal((await ask(server, '/healthz')).status, 500);
     assert.equal((await ask(server, '/healthz/ping')).text, 'ok');
     const { text, headers } = await ask(server, '/metrics');
-    assert.deepEqual([text, headers['content-type']], ['up 1\n', 'text/plain; version=0.0.4']);
+    assert.deepEqual([text, headers['content-type']], ['up 1\n', 'text/plain; version=0.0.4; charset=utf-8']);
+  });
+
+  it('gives metrics as the scraper wants them', async (t) => {
+    const long = `long ${'1'.repeat(2000)}\n`;
+    const server = await readOnly(t, { metrics: { exposition: async () => long } });
+    const open = { accept: 'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5' };
+    const asked = await ask(server, '/metrics', 'GET', open);
+    assert.ok(asked.headers['content-type']?.startsWith('application/openmetrics-text; version=1.0.0'));
+    assert.equal(asked.text, `${long}# EOF\n`);
+    // As on a kubelet, only /metrics has the other format.
+    assert.equal((await ask(server, '/metrics/probes', 'GET', open)).text, 'prober 1\n');
+    for (const [accepted, packed] of [
+      ['gzip', 'gzip'],
+      ['deflate, gzip;q=0.5', 'gzip'],
+      ['gzip;q=0', undefined],
+      ['identity', undefined],
+    ] as const) {
+      const answer = await fetch(`http://127.0.0.1:${server.port}/metrics`, {
+        headers: { 'accept-encoding': accepted },
+      });
+      assert.equal(answer.headers.get('content-encoding') ?? undefined, packed, accepted);
+      assert.equal(await answer.text(), long);
+    }
   });
 
   it('refuses what would change or run something', async (t) => {
@@ -277,7 +300,7 @@ describe('the read-only server', () => {
 
   it('answers 500 when it fails, and goes on', async (t) => {
     const exposition = () => Promise.reject(new Error('no'));
-    const server = await readOnly(t, { metrics: { contentType: 'x/y', exposition } });
+    const server = await readOnly(t, { metrics: { exposition } });
     const { status, text } = await ask(server, '/metrics');
     assert.deepEqual([status, text], [500, 'Internal Error: see the log of the kubelet']);
     assert.equal((await ask(server, '/healthz')).text, 'ok');

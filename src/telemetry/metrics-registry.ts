@@ -34,9 +34,6 @@ export class MetricsRegistry implements Metrics {
   readonly #registry = new PromRegistry();
   readonly #declared = new Map<string, Declared>();
 
-  /** `Content-Type` of {@link exposition}. */
-  readonly contentType: string = PromRegistry.PROMETHEUS_CONTENT_TYPE;
-
   /** Every metric in the Prometheus text format. */
   exposition(): Promise<string> {
     return this.#registry.metrics();
@@ -150,4 +147,16 @@ export function declareBuildInfo(metrics: Metrics, build: BuildInfo): void {
     '[BETA] A metric with a constant 1 value labeled by version, commit and build date of the program.';
   const info = metrics.gauge({ name: 'kubernetes_build_info', help, labels: Object.keys(labels) });
   info.set(1, labels);
+  metrics
+    .gauge({
+      name: 'version_info',
+      help: '[ALPHA] Always 1; versions of Kubernetes that the program is, behaves as and gets along with.',
+      labels: ['binary', 'component', 'emulation', 'min_compat'],
+    })
+    .set(1, {
+      binary: `${major}.${minor}`,
+      component: 'kubelet',
+      emulation: `${major}.${minor}`,
+      min_compat: `${major}.${Number(minor) - 1}`,
+    });
 }
