@@ -1,5 +1,6 @@
 /** The executable: what the command line asks for, then the exit code. */
 import { commandConfigValidate } from './cli/command-config-validate.ts';
+import { commandDoctor } from './cli/command-doctor.ts';
 import { commandHelp } from './cli/command-help.ts';
 import type { CommandResult } from './cli/command-result.ts';
 import { commandRun } from './cli/command-run.ts';
@@ -28,6 +29,8 @@ async function main(argv: readonly string[]): Promise<number> {
       return print(commandVersion(version));
     case 'config-validate':
       return print(commandConfigValidate(command, files));
+    case 'doctor':
+      return print(await commandDoctor({ ...command, files, color: process.stdout.isTTY }));
     case 'invalid':
       return print({ exitCode: 1, stdout: '', stderr: printErrors(command.errors, color) });
     case 'run':

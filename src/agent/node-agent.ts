@@ -46,7 +46,7 @@ import { nodeRoutes } from './node-routes.ts';
 import { isOurs, type Owner, podFromRuntime } from './ownership.ts';
 import { type BuiltPodServices, buildPodServices } from './pod-services-builder.ts';
 import { buildPodSources } from './pod-sources-builder.ts';
-import { PreflightError, preflightProblems } from './preflight.ts';
+import { preflight } from './preflight.ts';
 import { RuntimeLink } from './runtime-link.ts';
 import { startHealth, startNodeApi, syncLoopCheck } from './servers.ts';
 import { buildNodeStats, volumeSource } from './stats-builder.ts';
@@ -293,9 +293,8 @@ class NodeAgent {
   async #examineMachine(hierarchy: CgroupHierarchy): Promise<MachineFacts> {
     const { settings } = this.#options;
     await mkdir(settings.rootDirectory, { recursive: true, mode: 0o750 });
+    await preflight({ hierarchy, settings, logger: this.#options.logger });
     const facts = await readMachineFacts(hierarchy, settings.rootDirectory);
-    const problems = preflightProblems(facts, settings.cgroups, process.getuid?.() ?? 0);
-    if (problems.length > 0) throw new PreflightError(problems);
     // What is mounted for pods must reach containers that run already, and what those mount the host, where
     // volumes ask for propagation. As with a kubelet it stays for the next agent: pods use it meanwhile.
     if (await makeSharedMount(settings.rootDirectory)) {

@@ -1,49 +1,47 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
-import type { MachineFacts } from './node-facts.ts';
-import { preflightProblems } from './preflight.ts';
+import { test } from 'node:test';
+import { type LogFields, silentLogger } from '../telemetry/logger.ts';
+import type { MachineHealth } from './doctor/machine-findings.ts';
+import { judge, PreflightError } from './preflight.ts';
 
-const machine: MachineFacts = {
-  hostname: 'node',
-  cpus: 2,
-  onlineCpus: '0-1',
-  memory: 2 ** 31,
-  pageSize: 4096,
-  swaps: [],
-  hugePages: [],
-  maxProcesses: 1000,
+const machine: MachineHealth = {
+  uid: 0,
   cgroupVersion: 2,
-  swapAccounting: true,
-  addresses: [],
-  kernelRelease: '6.1.0',
-  appArmor: false,
-  selinux: false,
+  controllers: ['cpuset', 'cpu', 'io', 'memory', 'pids'],
+  onlineCpus: '0-1',
+  swaps: [],
+  sysctls: {},
 };
 const strict = { failOnSwap: true, failOnCgroupV1: true, reservedCpus: undefined };
 const swap = { path: '/dev/sda2', type: 'partition', size: 1024, used: 0, priority: -2 };
 
-describe('preflightProblems', () => {
-  it('finds nothing on a machine that fits', () => {
-    assert.deepEqual(preflightProblems(machine, strict, 0), []);
-  });
+function outcome(odd: Partial<MachineHealth>): { refused: readonly string[]; warned: string[] } {
+  const warned: string[] = [];
+  const warn = (_message: string, fields?: LogFields) => void warned.push(String(fields?.['problem']));
+  try {
+    judge({ ...machine, ...odd }, strict, { ...silentLogger, warn });
+    return { refused: [], warned };
+  } catch (error) {
+    assert.ok(error instanceof PreflightError);
+    return { refused: error.problems, warned };
+  }
+}
 
-  it('names swap, cgroup v1 and a missing root with their remedies, all at once', () => {
-    const odd: MachineFacts = { ...machine, cgroupVersion: 1, swaps: [swap] };
-    const problems = preflightProblems(odd, strict, 1000).join('\n');
-    assert.match(problems, /must run as root/);
-    assert.match(problems, /failCgroupV1: false/);
-    assert.match(problems, /\/dev\/sda2.*swapoff -a/);
-  });
+test('a machine that fits is taken without a word', () => {
+  assert.deepEqual(outcome({}), { refused: [], warned: [] });
+});
 
-  it('names reserved CPUs that the machine does not have', () => {
-    assert.deepEqual(preflightProblems(machine, { ...strict, reservedCpus: [0, 1] }, 0), []);
-    const [problem, ...others] = preflightProblems(machine, { ...strict, reservedCpus: [1, 2, 7] }, 0);
-    assert.match(problem ?? '', /CPU 2, 7, but this machine has only 0-1/);
-    assert.deepEqual(others, []);
-  });
+test('everything that stops the agent is said at once, each with its remedy', () => {
+  const { refused } = outcome({ cgroupVersion: 1, swaps: [swap], uid: 1000 });
+  assert.equal(refused.length, 3);
+  const text = refused.join('\n');
+  assert.match(text, /must run as root/);
+  assert.match(text, /failCgroupV1: false/);
+  assert.match(text, /\/dev\/sda2.*swapoff -a/);
+});
 
-  it('accepts what the configuration allows', () => {
-    const odd: MachineFacts = { ...machine, cgroupVersion: 1, swaps: [swap] };
-    assert.deepEqual(preflightProblems(odd, { ...strict, failOnSwap: false, failOnCgroupV1: false }, 0), []);
-  });
+test('what only troubles the node is told, and the agent starts', () => {
+  const { refused, warned } = outcome({ sysctls: { 'net.ipv4.ip_forward': '0' } });
+  assert.deepEqual(refused, []);
+  assert.match(warned.join(), /^net\.ipv4\.ip_forward: .*sysctl -w net\.ipv4\.ip_forward=1/);
 });

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { FLAG_NAMES } from '../config/flags/flags.ts';
 import type { LoadOptions } from '../config/load-configuration.ts';
 import { commandConfigValidate } from './command-config-validate.ts';
+import { doctorReport } from './command-doctor.ts';
 import { commandHelp } from './command-help.ts';
 import { commandVersion, printVersion } from './command-version.ts';
 import { parseCommand } from './parse-command.ts';
@@ -26,6 +27,50 @@ test('what a command line asks for', () => {
     file: 'k.yaml',
     given: { 'config-dir': 'd' },
   });
+});
+
+test('the doctor takes an output form beside the flags of the agent', () => {
+  const given = { 'root-dir': '/r' };
+  for (const form of [['-o', 'json'], ['-o=json'], ['--output', 'json'], ['--output=json']]) {
+    assert.deepEqual(parseCommand(['doctor', ...form, '--root-dir', '/r']), {
+      kind: 'doctor',
+      output: 'json',
+      given,
+    });
+  }
+  assert.deepEqual(parseCommand(['doctor']), { kind: 'doctor', output: 'text', given: {} });
+  assert.deepEqual(parseCommand(['--root-dir=/r', 'doctor']), { kind: 'doctor', output: 'text', given });
+  assert.equal(parseCommand(['doctor', '-o', 'yaml']).kind, 'invalid');
+  assert.equal(parseCommand(['doctor', 'who']).kind, 'invalid');
+});
+
+test('the doctor’s report: exit code by errors alone', () => {
+  const finding = { check: 'swap', object: '/dev/sda2', problem: 'Swap is on', remedy: 'Turn it off' };
+  const report = (...severities: ('error' | 'warning')[]) =>
+    doctorReport(
+      [
+        { name: 'machine', findings: severities.map((severity) => ({ ...finding, severity })) },
+        { name: 'ports', findings: [] },
+      ],
+      'text',
+      false,
+    );
+  assert.deepEqual(report('error', 'warning'), {
+    exitCode: 1,
+    stdout:
+      'error   machine: /dev/sda2: Swap is on\n        Turn it off\n' +
+      'warning machine: /dev/sda2: Swap is on\n        Turn it off\n' +
+      'ok      ports\nThe node would not work: 1 error, 1 warning.\n',
+    stderr: '',
+  });
+  assert.equal(report('warning').exitCode, 0);
+  assert.match(report().stdout, /Nothing is in the way\.\n$/);
+  const json = doctorReport(
+    [{ name: 'machine', findings: [{ ...finding, severity: 'warning' }] }],
+    'json',
+    true,
+  );
+  assert.deepEqual(JSON.parse(json.stdout), { ok: true, findings: [{ ...finding, severity: 'warning' }] });
 });
 
 test('wrong command lines say what would be right', () => {

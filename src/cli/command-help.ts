@@ -6,6 +6,7 @@ import type { CommandResult, Terminal } from './command-result.ts';
 const USAGE: readonly (readonly [string, string])[] = [
   ['kubelet [flags]', 'run the node agent'],
   ['kubelet config validate FILE [flags]', 'check a configuration file and exit'],
+  ['kubelet doctor [-o json] [flags]', 'say what would stop this node, and what to do about it'],
   ['kubelet version', 'print versions'],
 ];
 

@@ -10,6 +10,8 @@ export type Command =
   | { readonly kind: 'print-version'; readonly form: 'true' | 'raw' }
   /** The `version` command: ours, Kubernetes' and Node's. */
   | { readonly kind: 'version' }
+  /** The `doctor` command: what would stop this node. */
+  | { readonly kind: 'doctor'; readonly output: 'text' | 'json'; readonly given: GivenFlags }
   | { readonly kind: 'config-validate'; readonly file: string; readonly given: GivenFlags }
   | {
       readonly kind: 'run';
@@ -19,11 +21,12 @@ export type Command =
     }
   | { readonly kind: 'invalid'; readonly errors: readonly ConfigurationError[]; readonly given: GivenFlags };
 
-const COMMANDS = ['config validate', 'version', 'help'];
+const COMMANDS = ['config validate', 'doctor', 'version', 'help'];
 
 /** `argv` without the executable. Never throws. */
 export function parseCommand(argv: readonly string[]): Command {
-  const { given, words, errors } = parseArguments(argv);
+  const asked = argv[0] === 'doctor' ? takeOutput(argv) : { argv, output: 'text' };
+  const { given, words, errors } = parseArguments(asked.argv);
   const invalid = (...more: ConfigurationError[]): Command => ({
     kind: 'invalid',
     errors: [...errors, ...more],
@@ -41,6 +44,12 @@ export function parseCommand(argv: readonly string[]): Command {
     return { kind: 'run', given, ...(reported !== undefined && { reportedVersion: reported }) };
   }
   if (first === 'version' && second === undefined) return errors.length > 0 ? invalid() : { kind: 'version' };
+  if (first === 'doctor' && second === undefined) {
+    const { output } = asked;
+    if (output !== 'text' && output !== 'json')
+      return invalid({ message: `-o takes text or json, not ${JSON.stringify(output)}` });
+    return errors.length > 0 ? invalid() : { kind: 'doctor', output, given };
+  }
   if (first === 'config' && second === 'validate') {
     if (file === undefined || surplus.length > 0)
       return invalid({ message: 'config validate takes one FILE' });
@@ -53,4 +62,16 @@ export function parseCommand(argv: readonly string[]): Command {
   return invalid({
     message: `unknown command ${JSON.stringify(written)}${hint ? `; did you mean "${hint}"?` : ''}`,
   });
+}
+
+/** Takes `-o FORM`, `-o=FORM`, `--output FORM` and `--output=FORM` out; the kubelet itself has no such flag. */
+function takeOutput(argv: readonly string[]): { argv: readonly string[]; output: string } {
+  const rest: string[] = [];
+  let output = 'text';
+  for (let at = 0; at < argv.length; at++) {
+    const [, form] = /^(?:-o|--output)(?:=(.*))?$/.exec(argv[at]!) ?? [];
+    if (!/^(?:-o|--output)(?:=|$)/.test(argv[at]!)) rest.push(argv[at]!);
+    else output = form ?? argv[++at] ?? '';
+  }
+  return { argv: rest, output };
 }

@@ -20,6 +20,7 @@ export interface ApiClientOptions {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly onRequest?: Http2ApiClientOptions['onRequest'];
+  readonly onDate?: Http2ApiClientOptions['onDate'];
   /** Where `HTTPS_PROXY` and `NO_PROXY` stand; the process's own when absent. */
   readonly environment?: Environment;
 }

@@ -41,6 +41,8 @@ export interface Http2ApiClientOptions {
   readonly metrics: Metrics;
   /** Told of every request that was sent and how it ended (0: no answer); a watch counts when it begins. */
   readonly onRequest?: (subject: RequestSubject, status: number) => void;
+  /** Told the time of the server's clock (epoch milliseconds, whole seconds) with each answer that has it. */
+  readonly onDate?: (serverTime: number) => void;
   /** Most bytes of an answer, unpacked; 64 MiB when absent. */
   readonly largestAnswer?: number;
 }
@@ -248,6 +250,7 @@ export class Http2ApiClient implements ApiClient {
         { ...wire, headers: { ...wire.headers, ...headers } },
         { signal, limit: largestAnswer, ...(own && { sink: own }) },
       );
+      this.#tellDate(answer.headers.date);
       if (begun) return answer;
       measure(String(answer.status), answer.body.length);
       this.#count(subject, answer.status);
@@ -259,6 +262,11 @@ export class Http2ApiClient implements ApiClient {
       }
       throw error;
     }
+  }
+
+  #tellDate(date: string | undefined): void {
+    const serverTime = Date.parse(date ?? '');
+    if (Number.isFinite(serverTime)) this.#options.onDate?.(serverTime);
   }
 
   #wire(request: ApiRequest, watch: boolean): WireRequest {

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
-import { Agent, idle, shellPod } from './agent.ts';
+import { Agent, idle, shellPod, surroundings } from './agent.ts';
 
 describe('--runonce', () => {
   const agent = new Agent();
@@ -85,5 +88,71 @@ describe('a manifest URL', () => {
     await agent.ready('other');
     await agent.gone('remote');
     pods = [];
+  });
+});
+
+describe('kubelet doctor', () => {
+  const { endpoint, directory } = surroundings();
+  const folder = mkdtempSync(join(directory, 'doctor-'));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  /** What it finds with this configuration, as `error check`, and its exit code. */
+  async function examine(configuration: object): Promise<{ code: number; found: string[]; text: string }> {
+    const config = join(folder, 'config.json');
+    writeFileSync(
+      config,
+      JSON.stringify({
+        apiVersion: 'kubelet.config.k8s.io/v1beta1',
+        kind: 'KubeletConfiguration',
+        failCgroupV1: false,
+        failSwapOn: false,
+        containerRuntimeEndpoint: endpoint,
+        enableServer: false,
+        healthzPort: 0,
+        ...configuration,
+      }),
+    );
+    const program = join(import.meta.dirname, '../../dist/kubelet');
+    const args = ['doctor', '-o', 'json', '--config', config, '--root-dir', join(folder, 'none')];
+    const { code, stdout } = await new Promise<{ code: number; stdout: string }>((resolve) => {
+      execFile(program, args, (error, out) => {
+        resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout: out });
+      });
+    });
+    const { findings } = JSON.parse(stdout) as { findings: Record<'severity' | 'check', string>[] };
+    const found = findings.map(({ severity, check }) => `${severity} ${check}`);
+    return { code, found, text: stdout };
+  }
+
+  it('finds nothing that stops a node with a runtime, and makes nothing', async () => {
+    const { code, found, text } = await examine({});
+    assert.deepEqual(
+      found.filter((finding) => finding.startsWith('error')),
+      [],
+      text,
+    );
+    assert.equal(code, 0);
+    assert.equal(existsSync(join(folder, 'none')), false);
+  });
+
+  it('names a runtime that is not there', async () => {
+    const { code, found, text } = await examine({ containerRuntimeEndpoint: `unix://${folder}/none.sock` });
+    assert.equal(code, 1);
+    assert.ok(found.includes('error runtime-socket'), text);
+    assert.match(text, /none\.sock/);
+  });
+
+  it('names who has a port', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const { code, found, text } = await examine({ healthzPort: port });
+    server.close();
+    assert.equal(code, 1);
+    assert.deepEqual(
+      found.filter((finding) => finding.endsWith('port')),
+      ['error port'],
+    );
+    assert.match(text, new RegExp(`taken by process ${process.pid} `));
   });
 });

@@ -90,7 +90,21 @@ function splitShort(argument: string): Found {
   return { error: unknownFlag(`-${long}`, long), mayTakeNext: !argument.includes('=') };
 }
 
+/** Flags that older kubelets had, with what to do: command lines that tools once wrote still carry them. */
+const departedFlags: ReadonlyMap<string, string> = new Map([
+  [
+    'pod-infra-container-image',
+    'removed in Kubernetes 1.35; take it out (kubeadm: /var/lib/kubelet/kubeadm-flags.env), the runtime has a ' +
+      'setting for the image of sandboxes',
+  ],
+  ['container-runtime', 'removed in Kubernetes 1.27; take it out, every runtime is reached by CRI'],
+  ['network-plugin', 'removed in Kubernetes 1.24; take it out, networks are the matter of the runtime'],
+  ['cloud-config', 'removed in Kubernetes 1.31; take it out, clouds have controllers of their own'],
+]);
+
 function unknownFlag(written: string, name: string): ConfigurationError {
+  const departed = departedFlags.get(name);
+  if (departed !== undefined) return { message: `unknown flag ${written}: ${departed}` };
   const nearest = knownFlag(name) ?? nearestName(name.replaceAll('_', '-'), FLAG_NAMES);
   return { message: `unknown flag ${written}${nearest ? `; did you mean --${nearest}?` : ''}` };
 }
