@@ -5,7 +5,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { findProgram, runCommand } from './command.ts';
+import { CommandFailedError, findProgram, runCommand } from './command.ts';
 import { listImageReferences } from './cri-calls.ts';
 import { type ImageDefinition, ociArchive } from './oci-archive.ts';
 import { pauseProgram } from './pause-program.ts';
@@ -119,20 +119,35 @@ export interface ImageImport {
   binaries?: readonly string[];
 }
 
-/** Makes the demo images known to a containerd; returns when CRI lists them. Cheap when they are there. */
+/**
+ * Makes the demo images known to a containerd; returns when CRI lists them and every byte of them is there.
+ * Cheap when they are. An image that an import which was cut short has left in part is imported again.
+ */
 export async function importDemoImages(target: ImageImport): Promise<void> {
   const wanted = Object.values(demoImages);
   const missing = async (): Promise<string[]> => {
     const present = await listImageReferences(target.endpoint);
     return wanted.filter((reference) => !present.has(reference));
   };
-  if ((await missing()).length === 0) return;
-
   const ctr = findProgram('ctr', target.binaries);
   if (ctr === undefined)
     throw new Error('demo images: the program ctr (it comes with containerd) is missing');
   const address = target.endpoint.replace(/^unix:\/\//, '');
-  const common = ['--address', address, '--namespace', 'k8s.io', 'images', 'import'];
+  const images = ['--address', address, '--namespace', 'k8s.io', 'images'];
+  const snapshotter = ['--snapshotter', target.snapshotter];
+  /** Those of which a blob is missing, or that are not unpacked. */
+  const incomplete = async (): Promise<string[]> => {
+    const filters = wanted.map((reference) => `name==${reference}`);
+    const check = runCommand(ctr, [...images, 'check', '--quiet', ...snapshotter, ...filters]);
+    // It names the complete ones, and fails as well when there are others.
+    const lines = await check.catch((error: unknown) => {
+      if (error instanceof CommandFailedError) return error.output;
+      throw error;
+    });
+    return wanted.filter((reference) => !lines.split('\n').includes(reference));
+  };
+  if ((await missing()).length === 0 && (await incomplete()).length === 0) return;
+
   // From containerd 2 on, ctr hands the work to the transfer service unless told to do it itself.
   const local = (await runCommand(ctr, ['images', 'import', '--help'])).includes('--local')
     ? ['--local']
@@ -140,12 +155,12 @@ export async function importDemoImages(target: ImageImport): Promise<void> {
   const file = join(target.directory, `images-${process.pid}.tar`);
   try {
     writeFileSync(file, await demoImageArchive());
-    await runCommand(ctr, [...common, ...local, '--snapshotter', target.snapshotter, file], {
-      timeout: 120_000,
-    });
+    await runCommand(ctr, [...images, 'import', ...local, ...snapshotter, file], { timeout: 120_000 });
   } finally {
     rmSync(file, { force: true });
   }
+  const broken = await incomplete();
+  if (broken.length > 0) throw new Error(`demo images: imported, but ${broken.join(', ')} is not complete`);
   // The CRI plugin learns of new images by an event of its own.
   const deadline = Date.now() + 10_000;
   for (;;) {

@@ -52,6 +52,7 @@ export async function staticBusybox(): Promise<string> {
   }
   const work = join(toolDirectory, `download-${process.pid}`);
   mkdirSync(work, { recursive: true });
+  removeAbandoned();
   try {
     // Without this the archive is fetched as the user _apt, who may not be allowed to write here.
     const download = ['-q', '-o', 'APT::Sandbox::User=root', 'download', 'busybox-static'];
@@ -72,5 +73,15 @@ export async function staticBusybox(): Promise<string> {
     return unpacked;
   } finally {
     rmSync(work, { recursive: true, force: true });
+  }
+}
+
+/** Removes what downloads that were killed have left. */
+function removeAbandoned(): void {
+  for (const name of readdirSync(toolDirectory)) {
+    const pid = /^download-(\d+)$/.exec(name)?.[1];
+    if (pid !== undefined && !existsSync(`/proc/${pid}`)) {
+      rmSync(join(toolDirectory, name), { recursive: true, force: true });
+    }
   }
 }

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { basename } from 'node:path';
 import { after, before, test } from 'node:test';
+import { runCommand } from '../../scripts/machine/command.ts';
 import { listSandboxes } from '../../scripts/machine/cri-calls.ts';
 import { demoImages, importDemoImages } from '../../scripts/machine/demo-images.ts';
 import { createOwnCgroup, removeOwnCgroup } from '../../scripts/machine/own-cgroup.ts';
@@ -96,7 +97,19 @@ test('after a stop it starts again with its images; a stop while it runs makes i
     (await listSandboxes(second.endpoint)).filter(({ ready }) => ready),
     [],
   );
-  await startBarePod({ endpoint: second.endpoint, name: 'idle', image: demoImages.busybox });
+  // As after an import that was cut short: the images have their names, and nothing behind them.
+  const { endpoint, snapshotter } = second;
+  const ctr = (...args: string[]) =>
+    runCommand('ctr', ['--address', endpoint.replace('unix://', ''), '--namespace', 'k8s.io', ...args]);
+  const blobs = (await ctr('content', 'ls', '--quiet')).split('\n').filter(Boolean);
+  await ctr('content', 'rm', ...blobs);
+  const check = () =>
+    ctr('images', 'check', '--quiet', '--snapshotter', snapshotter, `name==${demoImages.web}`);
+  await assert.rejects(check());
+  await importDemoImages({ endpoint, directory, snapshotter });
+  assert.equal((await check()).trim(), demoImages.web);
+
+  await startBarePod({ endpoint, name: 'idle', image: demoImages.busybox });
   await second.stop();
   assert.equal(readProcess(second.pid), undefined);
   const third = await start();

@@ -90,8 +90,15 @@ export function unpack(debs: readonly string[], root: string): void {
   }
   for (const deb of debs) {
     // Not `dpkg -x`, which would replace the links made above by folders.
-    const script = 'dpkg-deb --fsys-tarfile "$1" | tar --extract --keep-directory-symlink --directory "$2"';
-    run('sh', ['-ec', script, 'unpack', deb, root]);
+    // Not by a pipe, in which the failure of its first half goes unnoticed.
+    const script =
+      'dpkg-deb --fsys-tarfile "$1" >"$3"; tar --extract --keep-directory-symlink --directory "$2" --file "$3"';
+    const archive = `${root}.tar`;
+    try {
+      run('sh', ['-ec', script, 'unpack', deb, root, archive]);
+    } finally {
+      rmSync(archive, { force: true });
+    }
   }
 }
 
