@@ -25,6 +25,7 @@ import { checkRuntime, type RuntimeFacts } from '../runtime/cri/runtime-check.ts
 import { runtimeEventSource } from '../runtime/events/runtime-event-source.ts';
 import { RuntimeObserver } from '../runtime/runtime-observer.ts';
 import type { HealthCheck } from '../server/health-checks.ts';
+import { EarlySource } from '../sources/early-source.ts';
 import { PodSources } from '../sources/pod-sources.ts';
 import type { NodeStats } from '../stats/node-stats.ts';
 import { EventLog } from '../telemetry/event-log.ts';
@@ -124,6 +125,11 @@ class NodeAgent {
     inCluster.catch(() => {});
     this.#lifetime.onEnd(() => inCluster.catch(() => {}));
 
+    // Read beside all that follows: manifests do not depend on the runtime.
+    const staticSources = (await buildPodSources({ ...this.#options, nodeName })).map(
+      (source) => new EarlySource(source, signal),
+    );
+
     const { runtime, runtimeFacts } = await this.#connectRuntime();
     const current = this.#followRuntime(runtime, runtimeFacts, membership);
     membership.node.runtimeFound(runtimeFacts, runtime);
@@ -159,7 +165,6 @@ class NodeAgent {
       records,
       membership,
     });
-    const staticSources = await buildPodSources({ ...this.#options, nodeName });
     const [recorded] = await Promise.all([
       records.readAll(),
       looked,

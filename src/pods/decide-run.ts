@@ -1,5 +1,6 @@
 /** The way up: directories and cgroup, volumes, sandbox, then the containers in their order. */
 import { podContainers } from '../kubernetes/init-containers.ts';
+import type { ObservedSandbox } from '../runtime/observed-pod.ts';
 import { decideContainers } from './decide-containers.ts';
 import { planRemains } from './decide-remains.ts';
 import { planRestartAll } from './decide-restart-all.ts';
@@ -28,10 +29,10 @@ export function decideRun(view: PodView): Plan {
   }
 
   if (!memory.recorded) draft.add({ kind: 'write-record', reason: 'the pod is to be known after a restart' });
-  const prepared = planPreparation(draft, view);
+  const sandbox = usableSandbox(observed, pod.spec.hostNetwork === true);
+  const prepared = planPreparation(draft, view, sandbox !== undefined && stands(view, sandbox));
   planFirstImages(draft, view);
 
-  const sandbox = usableSandbox(observed, pod.spec.hostNetwork === true);
   if (sandbox) {
     if (planRestartAll(draft, view, sandbox)) return draft.finish();
     decideContainers(draft, view, sandbox, prepared);
@@ -47,9 +48,21 @@ export function decideRun(view: PodView): Plan {
   return draft.finish();
 }
 
+/**
+ * True when nothing of the pod is to be made: what runs has its directories and cgroup, also when it was an
+ * earlier agent that made them.
+ */
+function stands({ pod, observed }: PodView, sandbox: ObservedSandbox): boolean {
+  return [...podContainers(pod.spec)].every(({ container: { name }, kind }) => {
+    if (kind === 'init') return true;
+    const newest = newestInstance(observed, name);
+    return newest?.sandboxId === sandbox.id && newest.state === 'Running';
+  });
+}
+
 /** True when containers may be made: what they are put on is there. */
-function planPreparation(draft: PlanDraft, { memory }: PodView): boolean {
-  if (!memory.prepared) {
+function planPreparation(draft: PlanDraft, { memory }: PodView, standing: boolean): boolean {
+  if (!memory.prepared && !standing) {
     draft.add({ kind: 'prepare-pod', reason: 'the pod needs its directories and cgroup' });
     return false;
   }

@@ -5,11 +5,19 @@ import { podFullName } from '../kubernetes/names.ts';
 import { podAnnotations } from '../kubernetes/pod-identity.ts';
 import type { Pod } from '../kubernetes/types.ts';
 
+/** Pods are never changed in place, so that each is looked through once. */
+const versions = new WeakMap<Pod, string>();
+
 /** Equal for two objects exactly when nothing has to be done to turn the one pod into the other. */
 export function podVersion(pod: Pod): string {
-  const { labels, annotations = {} } = pod.metadata;
-  const { [podAnnotations.configSeen]: _, ...told } = annotations;
-  return contentHash({ spec: pod.spec, labels: labels ?? {}, annotations: told });
+  let version = versions.get(pod);
+  if (version === undefined) {
+    const { labels, annotations = {} } = pod.metadata;
+    const { [podAnnotations.configSeen]: _, ...told } = annotations;
+    version = contentHash({ spec: pod.spec, labels: labels ?? {}, annotations: told });
+    versions.set(pod, version);
+  }
+  return version;
 }
 
 /** Pods with one full name exclude each other: the later waits until nothing is left of the earlier. */

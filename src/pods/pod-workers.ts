@@ -87,10 +87,11 @@ export class PodWorkers {
     for (const uid of this.#released) if (!pods.has(uid)) this.#released.delete(uid);
     // What runs already keeps its place; newcomers have to fit in beside it.
     const isKnown = (pod: Pod) => this.#isAdopted(pod.metadata.uid);
-    for (const pod of [...pods.values()].filter(isKnown)) this.#want(pod);
+    const leftovers = [...this.#options.leftovers()];
+    for (const pod of [...pods.values()].filter(isKnown)) this.#want(pod, leftovers);
     // What is on its way out may hold something that newcomers have to wait for.
     this.endLeftovers();
-    for (const pod of pods.values()) this.#want(pod);
+    for (const pod of pods.values()) this.#want(pod, leftovers);
     this.reconsider();
   }
 
@@ -132,11 +133,12 @@ export class PodWorkers {
     for (const worker of this.#workers.values()) worker.close();
   }
 
-  #want(pod: Pod): void {
+  /** Of many pods at once, the leftovers are gathered once. */
+  #want(pod: Pod, leftovers?: readonly Pod[]): void {
     const { uid } = pod.metadata;
     const worker = this.#workers.get(uid);
     if (!worker) {
-      if (!this.#released.has(uid) && !this.#nameTaken(pod)) this.#startWanted(pod);
+      if (!this.#released.has(uid) && !this.#nameTaken(pod, leftovers)) this.#startWanted(pod);
       return;
     }
     if (worker.pod === pod) return;
@@ -206,7 +208,7 @@ export class PodWorkers {
     return { staying: [...staying.values()], leaving, unwanted };
   }
 
-  #nameTaken(pod: Pod): boolean {
+  #nameTaken(pod: Pod, leftovers: Iterable<Pod> = this.#options.leftovers()): boolean {
     const name = fullNameOf(pod);
     for (const worker of this.#workers.values()) if (fullNameOf(worker.pod) === name) return true;
     // The predecessor may still be known only from its record or from the runtime.
@@ -216,7 +218,7 @@ export class PodWorkers {
       this.#end(this.#start(other));
       return true;
     }
-    for (const other of this.#options.leftovers()) {
+    for (const other of leftovers) {
       if (other.metadata.uid === pod.metadata.uid || fullNameOf(other) !== name) continue;
       this.#end(this.#start(other));
       return true;
