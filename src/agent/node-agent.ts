@@ -23,8 +23,10 @@ import { Prober } from '../probes/prober.ts';
 import { CriClient } from '../runtime/cri/cri-client.ts';
 import { checkRuntime, type RuntimeFacts } from '../runtime/cri/runtime-check.ts';
 import { runtimeEventSource } from '../runtime/events/runtime-event-source.ts';
+import type { ObservedPod } from '../runtime/observed-pod.ts';
 import { RuntimeObserver } from '../runtime/runtime-observer.ts';
 import type { HealthCheck } from '../server/health-checks.ts';
+import type { Introspection } from '../server/introspection-routes.ts';
 import { EarlySource } from '../sources/early-source.ts';
 import { PodSources } from '../sources/pod-sources.ts';
 import type { NodeStats } from '../stats/node-stats.ts';
@@ -48,6 +50,7 @@ import { isOurs, type Owner, podFromRuntime } from './ownership.ts';
 import { type BuiltPodServices, buildPodServices } from './pod-services-builder.ts';
 import { buildPodSources } from './pod-sources-builder.ts';
 import { preflight } from './preflight.ts';
+import { runningPods } from './running-pods.ts';
 import { RuntimeLink } from './runtime-link.ts';
 import { startHealth, startNodeApi, syncLoopCheck } from './servers.ts';
 import { buildNodeStats, volumeSource } from './stats-builder.ts';
@@ -62,6 +65,8 @@ export interface NodeAgentOptions {
   readonly metrics: MetricsRegistry;
   /** What `/metrics/probes` shows. */
   readonly probeMetrics: MetricsRegistry;
+  /** What the node's API tells about this program. */
+  readonly about: Introspection;
   /** Called around every action of every pod; for tests that stop the world between two steps. */
   readonly onStep?: StepHook;
   /** Gives a start up that is under way, such as one that waits for the runtime. */
@@ -279,8 +284,11 @@ class NodeAgent {
 
   /** What is asked of the node, once there is something to answer with. */
   async #serveNode(nodeName: string, { addresses }: MachineFacts, membership: Membership): Promise<void> {
-    const { clock, logger, metrics, probeMetrics } = this.#options;
+    const { about, clock, logger, metrics, probeMetrics, settings } = this.#options;
     const routes = nodeRoutes({
+      about,
+      handlers: settings.nodeServer?.handlers ?? noHandlers,
+      runningPods: () => runningPods(observedPods(this.#observer)),
       core: {
         checks: this.#checks(),
         pods: () => [...(this.#workers?.all() ?? [])].map(({ pod, status }): Pod => ({ ...pod, status })),
@@ -461,6 +469,16 @@ class NodeAgent {
       await sleep(clock, settings.resyncMs, signal).catch(() => {});
       workers.wakeAll();
     }
+  }
+}
+
+/** Nobody asks: the port is closed. */
+const noHandlers = { flags: false, status: false, verbosity: false, profiling: false, systemLogs: false };
+
+function* observedPods(observer: RuntimeObserver | undefined): Generator<ObservedPod> {
+  for (const uid of observer?.pods() ?? []) {
+    const pod = observer?.pod(uid);
+    if (pod) yield pod;
   }
 }
 

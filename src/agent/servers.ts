@@ -65,7 +65,7 @@ export async function startNodeApi(input: NodeApiInput): Promise<NodeApi> {
 
 async function startSecure(settings: NodeServerSettings, input: NodeApiInput): Promise<NodeServer> {
   const { routes, nodeName, membership, clock, logger: log } = input;
-  const { address, port, tls, access, debuggingHandlers } = settings;
+  const { address, port, tls, access, debuggingHandlers, reloads } = settings;
   const { api, servingCertificate } = membership;
   const server = await startNodeServer({
     address,
@@ -77,6 +77,7 @@ async function startSecure(settings: NodeServerSettings, input: NodeApiInput): P
     reviews: api && apiReviews(api),
     routes,
     debuggingHandlers,
+    reloads,
     clock,
     log,
   });

@@ -3,12 +3,13 @@ import { type NodeAgentOptions, type RunningAgent, startNodeAgent } from '../age
 import { PreflightError } from '../agent/preflight.ts';
 import { runOnce } from '../agent/run-once.ts';
 import { systemClock } from '../concurrency/clock.ts';
+import { flagTexts } from '../config/flags/flag-texts.ts';
 import type { GivenFlags } from '../config/flags/flags.ts';
 import { declareGateMetrics } from '../config/gate-metrics.ts';
 import { KUBERNETES_VERSION } from '../config/kubernetes-version.ts';
 import { type LoadedConfiguration, type LoadOptions, loadFromFlags } from '../config/load-configuration.ts';
 import { resolveSettings } from '../config/settings.ts';
-import { createLogger } from '../telemetry/create-logger.ts';
+import { createLogger, type RootLogger } from '../telemetry/create-logger.ts';
 import { LogOutput } from '../telemetry/log-output.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { declareBuildInfo, MetricsRegistry } from '../telemetry/metrics-registry.ts';
@@ -46,7 +47,7 @@ export async function commandRun({
     clock: systemClock,
     onLost: (lines) => logger.warn('The log could not be written for a while; lines are missing', { lines }),
   });
-  const logger: Logger = createLogger({
+  const logger: RootLogger = createLogger({
     ...settings.log,
     clock: systemClock,
     write: (line) => output.write(line),
@@ -70,6 +71,13 @@ export async function commandRun({
       logger,
       metrics,
       probeMetrics: new MetricsRegistry(),
+      about: {
+        configuration: loaded.configuration,
+        flags: flagTexts(given),
+        version: `v${version}`,
+        startedAt: Date.now(),
+        setVerbosity: (verbosity) => logger.setVerbosity(verbosity),
+      },
       ...(onStep && { onStep }),
       signal,
       ended,

@@ -81,6 +81,8 @@ test('defaults in numbers', () => {
         authorization: { mode: 'AlwaysAllow' },
       },
       debuggingHandlers: true,
+      handlers: { flags: true, status: true, verbosity: true, profiling: true, systemLogs: true },
+      reloads: { clientCa: true, serving: true },
     },
     readOnlyServer: { address: '0.0.0.0', port: 10255 },
     log: { format: 'text', verbosity: 0, vmodule: [] },

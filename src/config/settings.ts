@@ -40,6 +40,16 @@ export interface NodeServerSettings extends ListenAddress {
       | { readonly mode: 'Webhook'; readonly allowedTtlMs: number; readonly deniedTtlMs: number };
   };
   readonly debuggingHandlers: boolean;
+  /** Endpoints that can be switched off one by one. */
+  readonly handlers: {
+    readonly flags: boolean;
+    readonly status: boolean;
+    readonly verbosity: boolean;
+    readonly profiling: boolean;
+    readonly systemLogs: boolean;
+  };
+  /** Which files are read again when they change. */
+  readonly reloads: { readonly clientCa: boolean; readonly serving: boolean };
 }
 
 /** What the rooms are told; every path is absolute. */
@@ -380,7 +390,7 @@ function cgroupSettings({ configuration, flags, gates }: Loaded): NodeAgentSetti
   };
 }
 
-function nodeServerSettings({ configuration, flags }: Loaded): NodeServerSettings | undefined {
+function nodeServerSettings({ configuration, flags, gates }: Loaded): NodeServerSettings | undefined {
   if (!configuration.enableServer) return undefined;
   const { authentication, authorization } = configuration;
   const { tlsCertFile: certificateFile, tlsPrivateKeyFile: keyFile } = configuration;
@@ -416,6 +426,17 @@ function nodeServerSettings({ configuration, flags }: Loaded): NodeServerSetting
             },
     },
     debuggingHandlers: configuration.enableDebuggingHandlers,
+    handlers: {
+      flags: gates.enabled('ComponentFlagz'),
+      status: gates.enabled('ComponentStatusz'),
+      verbosity: configuration.enableDebugFlagsHandler,
+      profiling: configuration.enableProfilingHandler,
+      systemLogs: configuration.enableSystemLogHandler,
+    },
+    reloads: {
+      clientCa: gates.enabled('ReloadKubeletClientCAFile'),
+      serving: gates.enabled('ReloadKubeletServerCertificateFile'),
+    },
   };
 }
 

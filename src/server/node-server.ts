@@ -55,6 +55,8 @@ export interface NodeServerOptions {
   readonly routes: readonly NodeRoute[];
   /** Without it routes marked `debugging` answer 405. */
   readonly debuggingHandlers: boolean;
+  /** Which files are read again when they change. */
+  readonly reloads: { readonly clientCa: boolean; readonly serving: boolean };
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -76,7 +78,7 @@ export class ServerFileError extends Error {
  * file and the setting.
  */
 export async function startNodeServer(options: NodeServerOptions): Promise<NodeServer> {
-  const { access, clock, serving, tls } = options;
+  const { access, clock, reloads, serving, tls } = options;
   const log = options.log.with({ logger: 'server' });
   const missing = missingSuites(tls);
   if (missing.length > 0)
@@ -95,8 +97,9 @@ export async function startNodeServer(options: NodeServerOptions): Promise<NodeS
     asksForCertificates: clientCaFile !== undefined,
   });
   const watches: FileWatch[] = [];
-  /** Reads now, which must succeed, and again whenever one of `paths` changes. */
-  const follow = async (paths: readonly string[], use: () => Promise<void>) => {
+  /** Reads now, which must succeed, and where it is wanted again whenever one of `paths` changes. */
+  const follow = async (paths: readonly string[], again: boolean, use: () => Promise<void>) => {
+    if (!again) return await use();
     const watch = new FileWatch({
       paths,
       clock,
@@ -113,7 +116,7 @@ export async function startNodeServer(options: NodeServerOptions): Promise<NodeS
   };
   const begin = async () => {
     if (clientCaFile !== undefined) {
-      await follow([clientCaFile], () =>
+      await follow([clientCaFile], reloads.clientCa, () =>
         using('authentication.x509.clientCAFile', clientCaFile, async () =>
           listener.setClientAuthorities(await readFile(clientCaFile, 'utf8'), clientCaFile),
         ),
@@ -122,7 +125,7 @@ export async function startNodeServer(options: NodeServerOptions): Promise<NodeS
     if (serving.kind === 'pair') listener.setServingPair(serving.pair);
     if (serving.kind === 'files') {
       const { certificateFile, keyFile } = serving;
-      await follow([certificateFile, keyFile], () =>
+      await follow([certificateFile, keyFile], reloads.serving, () =>
         using('tlsCertFile and tlsPrivateKeyFile', `${certificateFile}, ${keyFile}`, async () =>
           listener.setServingPair({
             certificate: await readFile(certificateFile, 'utf8'),

@@ -3,12 +3,12 @@
  * memory, and a slow reader slows only its own answer.
  */
 import { once } from 'node:events';
-import type { Pod } from '../kubernetes/types.ts';
+import type { Pod, PodManifest } from '../kubernetes/types.ts';
 import type { Exchange } from './route.ts';
 
 export async function sendPodList(
   { response, method, signal }: Pick<Exchange, 'response' | 'method' | 'signal'>,
-  pods: Iterable<Pod>,
+  pods: Iterable<Pod | PodManifest>,
 ): Promise<void> {
   response.writeHead(200, { 'content-type': 'application/json' });
   if (method === 'HEAD') return void response.end();
