@@ -10,9 +10,6 @@ import type { Logger } from '../telemetry/logger.ts';
 export function explainFailure(error: unknown, nodeName: string): string {
   const text = errorText(error);
   if (!(error instanceof ApiError)) return text;
-  if (error.status === 401) {
-    return `${text}. The API server does not accept this node's credentials: check that they are in date and of this cluster`;
-  }
   if (error.status === 403) {
     return `${text}. A node needs the user "system:node:${nodeName}" in group "system:nodes": check the subject of its client certificate, --hostname-override, and that the Node authorizer or a binding of ClusterRole system:node is in place`;
   }
@@ -40,8 +37,13 @@ export class FailureLog {
     this.#message = options.message;
   }
 
+  /** What concerns every caller, a server that is away or refuses the credentials, the client has said. */
   failed(error: unknown): void {
-    this.says(explainFailure(error, this.#nodeName));
+    const problem = explainFailure(error, this.#nodeName);
+    if (!(error instanceof ApiError) || !(error.unreachable || error.status === 401))
+      return this.says(problem);
+    this.#logger.v(4, this.#message, { node: this.#nodeName, problem });
+    this.#last = problem;
   }
 
   says(problem: string): void {

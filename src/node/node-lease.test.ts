@@ -86,7 +86,7 @@ test('waits for its owner, then is created and renewed every ten seconds', async
 });
 
 describe('a failure', () => {
-  test('is tried again within 100 ms to 7 s, long before the lease ends, and said once', async () => {
+  test('is tried again within 100 ms to 7 s, long before the lease ends', async () => {
     const { clock, server, warnings, register, stop } = world();
     register();
     await clock.advance(5000);
@@ -96,7 +96,8 @@ describe('a failure', () => {
     const at = server.seen.map((seen) => seen.at);
     const gaps = at.slice(1).map((time, index) => time - at[index]!);
     assert.deepEqual(gaps.slice(0, 8), [100, 200, 400, 800, 1600, 3200, 6400, 7000]);
-    assert.equal(warnings.lines.length, 1);
+    // The client tells of it, for all who ask.
+    assert.deepEqual(warnings.lines, []);
     assert.ok(server.seen.every(({ priority }) => priority === 'heartbeat'));
     server.fault = undefined;
     const before = server.seen.length;

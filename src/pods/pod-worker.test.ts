@@ -392,3 +392,25 @@ describe('a worker that follows an earlier agent', () => {
     });
   });
 });
+
+describe('objects that the pod refers to have changed', () => {
+  it('what failed for their sake is tried again at once', async () => {
+    const stage = await new Stage().start();
+    await stage.ok('prepare-pod');
+    await stage.fail('set-up-volumes');
+    assert.ok(!stage.doing.includes('set-up-volumes'));
+    stage.worker.retryObjects();
+    await settle();
+    assert.ok(stage.doing.includes('set-up-volumes'));
+  });
+
+  it('a failure of what had begun before says nothing', async () => {
+    const stage = await new Stage().start();
+    await stage.ok('prepare-pod');
+    stage.worker.retryObjects();
+    await stage.fail('set-up-volumes');
+    assert.ok(stage.doing.includes('set-up-volumes'));
+    await stage.fail('set-up-volumes');
+    assert.ok(!stage.doing.includes('set-up-volumes'));
+  });
+});

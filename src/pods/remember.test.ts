@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { Action } from './action.ts';
 import { failureKey } from './plan.ts';
 import { emptyMemory, type PodMemory } from './pod-view.ts';
-import { forgetGone, forgetUnwanted, type Outcome, remember } from './remember.ts';
+import { forgetGone, forgetObjectFailures, forgetUnwanted, type Outcome, remember } from './remember.ts';
 
 const now = 1_000_000;
 const ok: Outcome = { ok: true };
@@ -153,4 +153,20 @@ describe('what is remembered of containers and sandboxes', () => {
     const memory: PodMemory = { ...emptyMemory, ...kept };
     assert.equal(forgetGone(memory, seen), memory);
   });
+});
+
+it('a change of objects lets go of the failures they may have caused, and of no others', () => {
+  const failure = (reason: string) => ({ reason, message: '', count: 3, retryAt: now });
+  const others = { 'create-sandbox:sandbox': failure('FailedCreatePodSandBox') };
+  const memory: PodMemory = {
+    ...emptyMemory,
+    failures: {
+      ...others,
+      'set-up-volumes:volumes': failure('FailedMount'),
+      'create-container:container/web': failure('CreateContainerConfigError'),
+    },
+  };
+  const after = forgetObjectFailures(memory);
+  assert.deepEqual(after.failures, others);
+  assert.equal(forgetObjectFailures(after), after);
 });

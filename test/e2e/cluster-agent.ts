@@ -6,22 +6,31 @@ import type { Pod, PodManifest } from '../../src/kubernetes/types.ts';
 import type { ApiServer } from '../fixtures/apiserver/start-api-server.ts';
 import { Agent, type AgentOptions, isReady } from './agent.ts';
 
+export const mirrorMark = 'kubernetes.io/config.mirror';
+
 const kubectlPath = process.env['KUBECTL'] ?? 'kubectl';
 /** Emulated machines are slow; nothing here measures time. */
 const patience = { timeoutMs: 60_000 };
 
 export class ClusterAgent extends Agent {
   readonly server: ApiServer;
+  #flags: readonly string[];
 
   constructor(server: ApiServer, options: AgentOptions = {}) {
     super(options);
     this.server = server;
+    this.#flags = [`--kubeconfig=${this.path('kubeconfig')}`, `--cert-dir=${this.path('pki')}`];
     writeFileSync(this.path('kubeconfig'), server.kubeconfigFor('system:node:node'));
     writeFileSync(this.path('admin.kubeconfig'), server.kubeconfigFor('kubernetes-admin'));
   }
 
   override async start(options: AgentOptions = {}): Promise<void> {
-    await super.start({ flags: [`--kubeconfig=${this.path('kubeconfig')}`], ...options });
+    await super.start({ flags: this.#flags, ...options });
+  }
+
+  /** Flags to start with from now on, in place of those of a node that has its kubeconfig. */
+  joinWith(...flags: readonly string[]): void {
+    this.#flags = flags;
   }
 
   async kubectl(...args: string[]): Promise<string> {
@@ -70,7 +79,9 @@ export class ClusterAgent extends Agent {
     for (const { metadata } of this.server.admin.list('pods')) {
       this.server.admin.delete('pods', `${metadata.namespace}/${metadata.name}`);
     }
-    await this.eventually('all pods gone', async () => (await this.ours()) === 0);
+    await this.eventually('the pods of the API server gone', async () =>
+      this.server.admin.list('pods').every(({ metadata }) => mirrorMark in (metadata.annotations ?? {})),
+    );
     await super.dispose();
   }
 }

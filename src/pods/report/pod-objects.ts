@@ -2,8 +2,9 @@
  * What the API server's objects of this node's pods are right now, as far as the watch and the answers to
  * own requests tell; so nothing ever has to be read.
  *
- * Guarantees: an answer that is newer than what the watch says is not overwritten by it. An object is known
- * by its uid: one that was made again under the same name is another one.
+ * Guarantees: an answer that is newer than what the watch says is not overwritten by it, and one that is
+ * older brings nothing back. An object is known by its uid: one that was made again under the same name is
+ * another one.
  */
 import { isMirrorPod, podAnnotations, podKey } from '../../kubernetes/pod-identity.ts';
 import type { Pod, PodStatus } from '../../kubernetes/types.ts';
@@ -51,12 +52,17 @@ export class PodObjects {
     for (const object of set) this.learn(object);
   }
 
-  /** Takes one object, unless a newer state of the same one is known. */
+  /** Takes one object, unless a newer state, or a newer object of its name, is known. */
   learn(object: PodObject): void {
     const key = podKey(object);
     const before = this.#objects.get(key);
-    if (before?.metadata.uid === object.metadata.uid && isOlder(object, before)) return;
+    if (before && isOlder(object, before)) return;
     this.#objects.set(key, { metadata: object.metadata, status: object.status ?? {} });
+  }
+
+  /** Takes the answer to a change of an object; one that the watch has taken away meanwhile stays away. */
+  answered(object: PodObject): void {
+    if (this.#objects.get(podKey(object))?.metadata.uid === object.metadata.uid) this.learn(object);
   }
 
   /** Takes away an object that is there no more; another one of its name stays. */

@@ -270,7 +270,7 @@ export class StatusReporter {
     this.#duration.observe((clock.now() - newsSince) / 1000);
     entry.told = true;
     entry.refusals = 0;
-    if (answer?.metadata?.uid === object.metadata.uid) objects.learn(answer);
+    if (answer?.metadata?.uid === object.metadata.uid) objects.answered(answer);
     const left = statusPatch(objects.of(pod)?.status ?? {}, wanted);
     entry.residue = left && JSON.stringify(left);
     this.#logger.v(3, 'Status of a pod is told', { pod: podKey(pod), podUID: pod.metadata.uid });
@@ -300,7 +300,8 @@ export class StatusReporter {
     const { clock } = this.#options;
     const asked = error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
     if (this.#pausedUntil <= clock.now()) {
-      if (this.#outages === 0) {
+      // A server that cannot be reached the client tells of, for all that ask.
+      if (this.#outages === 0 && !(error instanceof ApiError && error.unreachable)) {
         this.#logger.warn('The API server takes no status now; pods are looked after all the same', {
           error: String(error),
         });
