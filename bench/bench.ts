@@ -3,7 +3,7 @@
  *
  *     npm run bench                      everything, about 6 minutes
  *     npm run bench -- --quick           fewer repetitions, no 100 pods, under 2 minutes
- *     npm run bench -- --only one,start  parts: one, thirty, hundred, start, restart, idle
+ *     npm run bench -- --only one,start  parts: one, thirty, hundred, start, restart, idle, cluster
  *     npm run bench -- --profile DIR     a CPU profile of each agent process into DIR
  *
  * Needs root, containerd, runc and the CNI plugins (as `./run` installs them) and leaves nothing behind.
@@ -20,8 +20,8 @@ import { renderTable } from './table.ts';
 
 const checkout = join(import.meta.dirname, '..');
 
-const full: Repetitions = { one: 16, thirty: 2, start: 10, restart: 3, idleSeconds: 60 };
-const quick: Repetitions = { one: 6, thirty: 1, start: 4, restart: 1, idleSeconds: 8 };
+const full: Repetitions = { one: 16, thirty: 2, start: 10, restart: 3, idleSeconds: 60, cluster: 20 };
+const quick: Repetitions = { one: 6, thirty: 1, start: 4, restart: 1, idleSeconds: 8, cluster: 6 };
 
 function readOptions() {
   const { values } = parseArgs({

@@ -1,12 +1,13 @@
 /** The parts of the bench in their order: the floor and the agent take turns, so that both see one machine. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AgentProcess } from './agent-process.ts';
+import { inCluster } from './in-cluster.ts';
 import { agentEnds, agentStarts, benchContainers } from './pods-at-once.ts';
 import type { Results } from './results.ts';
 import type { Stage } from './stage.ts';
 import type { RowId } from './targets.ts';
 
-export const parts = ['start', 'idle', 'one', 'thirty', 'restart', 'hundred'] as const;
+export const parts = ['start', 'idle', 'one', 'thirty', 'restart', 'hundred', 'cluster'] as const;
 export type Part = (typeof parts)[number];
 
 export interface Repetitions {
@@ -15,6 +16,8 @@ export interface Repetitions {
   readonly start: number;
   readonly restart: number;
   readonly idleSeconds: number;
+  /** Pods of an API server, one at a time. */
+  readonly cluster: number;
 }
 
 export interface Play {
@@ -52,6 +55,10 @@ export async function playParts(play: Play): Promise<void> {
     await hundred(play, agent);
   }
   await agent.end();
+  if (chosen.has('cluster')) {
+    say('as a member of a cluster');
+    await inCluster(play);
+  }
 }
 
 /** Process starts, with one pod that is there already. */

@@ -23,8 +23,10 @@ export interface Stage {
   readonly floor: Floor;
   readonly manifests: Manifests;
   readonly stop: AbortSignal;
+  /** For files of a part; goes away with the stage. */
+  readonly directory: string;
   /** Starts the agent; one at a time, and the stage ends the one that is left. */
-  startAgent(): AgentProcess;
+  startAgent(moreFlags?: readonly string[]): AgentProcess;
 }
 
 export interface StageOptions {
@@ -73,10 +75,11 @@ export async function withStage(
       floor,
       manifests,
       stop,
-      startAgent: () => {
+      directory,
+      startAgent: (moreFlags = []) => {
         agent = new AgentProcess({
           program: join(copy, basename(program)),
-          flags,
+          flags: [...flags, ...moreFlags],
           logFile: join(directory, 'agent.log'),
           healthPort: ports.health,
           podsPort: ports.pods,

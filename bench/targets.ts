@@ -101,6 +101,29 @@ export const rows = {
     go: { typical: [4.9, 6.4] },
     target: { most: 3 },
   },
+  clusterReady: {
+    work: 'process start → node Ready in the cluster',
+    unit: 's',
+    target: { most: 0.5 },
+  },
+  clusterStart: {
+    work: 'requests to the API server at start',
+    unit: '',
+    go: { typical: [39, 39] },
+    target: { most: 25 },
+  },
+  clusterPod: {
+    work: '— for one pod: created → ready → deleted',
+    unit: '',
+    go: { typical: [22.4, 22.4] },
+    target: { most: 11 },
+  },
+  clusterIdle: {
+    work: '— in a minute when idle, 1 pod',
+    unit: '',
+    go: { typical: [6, 6] },
+    target: { most: 6 },
+  },
 } as const satisfies Record<string, Row>;
 
 export type RowId = keyof typeof rows;
