@@ -36,7 +36,6 @@ import type { Logger } from '../telemetry/logger.ts';
 import type { MetricsRegistry } from '../telemetry/metrics-registry.ts';
 import { membershipOf } from './cluster/join-cluster.ts';
 import type { Membership } from './cluster/membership.ts';
-import { rememberedPods } from './cluster/remembered-pods.ts';
 import { CurrentRuntime } from './current-runtime.ts';
 import { buildPodGarbage } from './garbage-builder.ts';
 import { buildImages } from './images-builder.ts';
@@ -179,7 +178,7 @@ class NodeAgent {
 
     const podSources = [
       ...staticSources,
-      ...membership.pods.sources(rememberedPods(recorded, (uid) => observer.pod(uid))),
+      ...membership.pods.sources(await membership.remembered(recorded, (uid) => observer.pod(uid))),
     ];
     const podMetrics = new PodMetrics({ metrics, clock });
     const prober = await this.#probe({ runtime, events, observer, hostIps: facts.addresses });
@@ -423,6 +422,7 @@ class NodeAgent {
         initialRestartBackoffMs: settings.restartBackOff.initialMs,
         maxRestartBackoffMs: settings.restartBackOff.maxMs,
         deadContainersKept: deadContainersKept(settings.deadContainers),
+        recordsDeletion: settings.cluster?.restorePodsOffline ?? false,
         restartAllContainers: this.#options.featureEnabled('RestartAllContainersOnContainerExits'),
         ...(link.networkProblem === undefined ? {} : { networkNotReady: link.networkProblem }),
       }),

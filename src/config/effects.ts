@@ -30,6 +30,7 @@ export const EFFECTIVE_FLAGS: readonly FlagName[] = [
   'minimum-container-ttl-duration',
   'node-ip',
   'node-labels',
+  'restore-pods-offline',
   'root-dir',
   'runtime-cgroups',
   'version',

@@ -168,6 +168,7 @@ test('a member of a cluster', () => {
     kubeconfig: '/k',
     bootstrapKubeconfig: '',
     certificateDirectory: '/var/lib/kubelet/pki',
+    restorePodsOffline: false,
     rotateCertificates: false,
     serverTlsBootstrap: false,
     api: { qps: 50, burst: 100 },

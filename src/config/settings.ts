@@ -199,6 +199,8 @@ export interface ClusterSettings {
   readonly rotateCertificates: boolean;
   /** `serverTLSBootstrap`: the cluster signs the certificate that the agent serves with. */
   readonly serverTlsBootstrap: boolean;
+  /** `--restore-pods-offline` */
+  readonly restorePodsOffline: boolean;
   /** Limits of requests a second; 0 means what Kubernetes' clients mean by it. */
   readonly api: { readonly qps: number; readonly burst: number };
   /** Limits of events a second; `qps` 0 for none. */
@@ -314,6 +316,7 @@ function clusterSettings({ configuration, flags }: Loaded, cwd: string): Cluster
     certificateDirectory: path.resolve(cwd, flags['cert-dir']),
     rotateCertificates: configuration.rotateCertificates,
     serverTlsBootstrap: configuration.serverTLSBootstrap,
+    restorePodsOffline: flags['restore-pods-offline'],
     api: { qps: configuration.kubeAPIQPS, burst: configuration.kubeAPIBurst },
     events: { qps: configuration.eventRecordQPS, burst: configuration.eventBurst },
     node: nodeSettings({ configuration, flags }),

@@ -8,7 +8,11 @@ import type { Pod } from '../kubernetes/types.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { configMapEntries, type Entries, secretEntries } from './object-entries.ts';
 import type { CreateReflector } from './object-types.ts';
-import { type ChangeDetection, ReferencedObjects } from './referenced-objects.ts';
+import {
+  type ChangeDetection,
+  ReferencedObjects,
+  type ReferencedObjectsOptions,
+} from './referenced-objects.ts';
 import { RuntimeClasses } from './runtime-classes.ts';
 import { ServiceAccountTokens, tokenPod } from './service-account-tokens.ts';
 import { ServiceAccounts } from './service-accounts.ts';
@@ -22,6 +26,7 @@ export interface ApiObjectsOptions {
   readonly cacheTtlMs?: (() => number) | undefined;
   /** `syncFrequency`, milliseconds. */
   readonly syncMs?: number | undefined;
+  readonly memory?: ReferencedObjectsOptions['memory'];
   /** The files of these pods may have to be written again, and what they waited for may be there. */
   readonly onChange: (podUids: readonly string[]) => void;
   /** From 0 up to 1. */

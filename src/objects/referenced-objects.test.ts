@@ -5,7 +5,7 @@ import type { Pod, PodSpec } from '../kubernetes/types.ts';
 import { silentLogger } from '../telemetry/logger.ts';
 import { FakeApi, unreachable } from './fixtures/fake-api.ts';
 import { ObjectUnavailableError } from './object-types.ts';
-import { type ChangeDetection, ReferencedObjects } from './referenced-objects.ts';
+import { type ChangeDetection, type ObjectMemory, ReferencedObjects } from './referenced-objects.ts';
 import { containerReferences, podReferences } from './references.ts';
 
 const configMaps = '/api/v1/namespaces/shop/configmaps';
@@ -21,7 +21,10 @@ beforeEach(() => {
   changes = [];
 });
 
-function referenced(strategy: ChangeDetection, more: { cacheTtlMs?: () => number } = {}): ReferencedObjects {
+function referenced(
+  strategy: ChangeDetection,
+  more: { cacheTtlMs?: () => number; memory?: ObjectMemory } = {},
+): ReferencedObjects {
   return new ReferencedObjects({
     client: api.client,
     createReflector: api.createReflector,
@@ -240,6 +243,58 @@ describe('an object nobody has registered', () => {
     assert.equal((await objects.get('secret', 'shop', 's'))?.data?.k, 'dg==');
     assert.equal(await objects.get('secret', 'shop', 'none'), undefined);
     assert.deepEqual(api.requests, [`GET ${secrets}/s`, `GET ${secrets}/none`]);
+  });
+});
+
+describe('objects with a memory', () => {
+  function memory() {
+    const kept = new Map<string, unknown>();
+    const memory: ObjectMemory = {
+      remember: ({ name }, object) => void kept.set(name, object),
+      recall: ({ name }) => kept.get(name),
+      forget: ({ name }) => void kept.delete(name),
+    };
+    return { kept, memory };
+  }
+
+  it('are there while the API server is away, also for the next agent, and fresh once it answers', async () => {
+    const { kept, memory: own } = memory();
+    api.set(configMaps, configMap('1'));
+    const objects = referenced('Watch', { memory: own });
+    objects.register(withConfig('u1'));
+    assert.equal(await valueOf(objects), '1');
+    objects.close();
+
+    api = new FakeApi();
+    api.watchesHang = true;
+    api.answer = unreachable;
+    const next = referenced('Watch', { memory: own });
+    next.register(withConfig('u1'));
+    const told = valueOf(next);
+    await clock.advance(1000);
+    assert.equal(await told, '1');
+    api.watchesHang = false;
+    api.set(configMaps, configMap('2'));
+    assert.deepEqual(changes, ['configMap app: u1']);
+    assert.equal(await valueOf(next), '2');
+    assert.match(JSON.stringify(kept.get('app')), /"a":"2"/);
+  });
+
+  it('are forgotten when they are gone, and when nobody refers to them any more', async () => {
+    const { kept, memory: own } = memory();
+    api.set(configMaps, configMap('1'));
+    const objects = referenced('Watch', { memory: own });
+    objects.register(withConfig('u1'));
+    await valueOf(objects);
+    api.delete(configMaps, 'shop/app');
+    assert.equal(await valueOf(objects), undefined);
+    assert.equal(kept.size, 0);
+    api.set(configMaps, configMap('2'));
+    await valueOf(objects);
+    assert.equal(kept.size, 1);
+    objects.unregister('u1');
+    await clock.advance(30_000);
+    assert.equal(kept.size, 0);
   });
 });
 

@@ -34,8 +34,19 @@ export interface ReferencedObjectsOptions {
   readonly syncMs?: number | undefined;
   /** Pods that refer to an object that has changed, appeared or gone. Called once for each change. */
   readonly onChange: (podUids: readonly string[], reference: ObjectReference) => void;
+  /** Keeps what was told, for when the API server does not answer. */
+  readonly memory?: ObjectMemory | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
+}
+
+/** Objects as they were told last. */
+export interface ObjectMemory {
+  remember(reference: ObjectReference, object: unknown): void;
+  /** What stands in for the answer that failed with `error`; `undefined` for nothing. */
+  recall(reference: ObjectReference, error: ObjectUnavailableError): unknown;
+  /** There is no such object, or nobody refers to it any more. */
+  forget(reference: ObjectReference): void;
 }
 
 /** Bounds one question to the API server. */
@@ -94,7 +105,16 @@ export class ReferencedObjects {
   ): Promise<ObjectKinds[Kind] | undefined> {
     const reference = { kind, namespace, name };
     const entry = this.#entries.get(referenceKey(reference));
-    const object = entry ? await entry.followed.get(signal) : await this.#read(reference, signal);
+    const { memory } = this.#options;
+    let object: unknown;
+    try {
+      object = entry ? await entry.followed.get(signal) : await this.#read(reference, signal);
+      if (object === undefined) memory?.forget(reference);
+      else if (entry) memory?.remember(reference, object);
+    } catch (error) {
+      object = error instanceof ObjectUnavailableError ? memory?.recall(reference, error) : undefined;
+      if (object === undefined) throw error;
+    }
     return object as ObjectKinds[Kind] | undefined;
   }
 
@@ -126,6 +146,7 @@ export class ReferencedObjects {
     entry.cancelLinger = this.#options.clock.after(lingerMs, () => {
       this.#entries.delete(key);
       entry.followed.stop();
+      this.#options.memory?.forget(entry.reference);
     });
   }
 

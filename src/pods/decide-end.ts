@@ -35,6 +35,9 @@ export function decideEnd(view: PodView, terms: EndTerms): Plan {
 
   const live = observed.containers.filter(isLive);
   if (live.length > 0) {
+    if (terms.releasesObject && view.node.recordsDeletion && !memory.recorded) {
+      draft.add({ kind: 'write-record', reason: 'the pod is not to be begun again after a reboot' });
+    }
     const { graceSeconds, since } = terms;
     const now = nextToStop(view, live);
     for (const container of live) {

@@ -134,6 +134,8 @@ export interface NodeRules {
   readonly networkNotReady?: string;
   /** Rules with `RestartAllContainers` are followed (gate RestartAllContainersOnContainerExits). */
   readonly restartAllContainers: boolean;
+  /** Pods are brought back from their records without the API server: a record has to tell of a deletion. */
+  readonly recordsDeletion?: boolean;
   /** Dead instances kept for each container. */
   readonly deadContainersKept: number;
 }

@@ -172,7 +172,7 @@ export class PodWorker {
     if (end && !this.#memory.terminal) {
       this.#memory = { ...this.#memory, terminal: end, recorded: false };
       this.#abort(buildsUp);
-    } else if (podVersion(before) !== podVersion(pod)) {
+    } else if (podVersion(before) !== podVersion(pod) || isNewlyDeleted(before, pod)) {
       this.#memory = { ...this.#memory, recorded: false };
     } else if (
       before.metadata.generation === pod.metadata.generation &&
@@ -452,6 +452,10 @@ export class PodWorker {
       if (which(action)) abort.abort(new Error(`pod ${podKey(this.#pod)} is to end`));
     }
   }
+}
+
+function isNewlyDeleted({ metadata: before }: Pod, { metadata }: Pod): boolean {
+  return before.deletionTimestamp === undefined && metadata.deletionTimestamp !== undefined;
 }
 
 /** Actions that make no sense any more once the pod is to end. */

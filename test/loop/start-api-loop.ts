@@ -1,4 +1,5 @@
 /** The loop as a member of a cluster: its pods come from an API server in memory, which is told of them. */
+import { rememberedPods } from '../../src/agent/cluster/remembered-pods.ts';
 import type { ApiClient } from '../../src/client/api-client.ts';
 import type { Pod, PodManifest, PodSpec } from '../../src/kubernetes/types.ts';
 import type { MemoryApi } from '../../src/pods/fixtures/memory-api.ts';
@@ -68,8 +69,11 @@ export async function startApiLoop(
       return new Promise((resolve) => signal.addEventListener('abort', () => resolve()));
     },
   };
+  const observe = (uid: string) => loop.observer.pod(uid);
+  const offline = options.restoreOffline ?? false;
   const source = new ApiSource({
     nodeName: 'node',
+    remembered: rememberedPods(await loop.records.readAll(), observe, { offline }),
     clock,
     reflector: ({ onChange }) =>
       api.reflector({

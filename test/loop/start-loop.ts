@@ -46,6 +46,8 @@ export interface LoopOptions {
   readonly readMessages?: PodWorkerPorts['readMessages'];
   readonly memory?: ProbeMemory;
   readonly maxRestartBackoffMs?: number;
+  /** `--restore-pods-offline` */
+  readonly restoreOffline?: boolean;
   readonly onReport?: (report: PodReport) => void;
   readonly onGone?: (pod: Pod) => void;
   /** Takes every event too. */
@@ -162,6 +164,7 @@ export async function startLoop(options: LoopOptions): Promise<TestLoop> {
       return {
         maxRestartBackoffMs: options.maxRestartBackoffMs ?? 300_000,
         deadContainersKept: 1,
+        recordsDeletion: options.restoreOffline ?? false,
         restartAllContainers: false,
         ...(networkNotReady === undefined ? {} : { networkNotReady }),
       };

@@ -5,6 +5,7 @@
 import { createReflectors } from '../../client/reflector.ts';
 import { KUBERNETES_VERSION } from '../../config/kubernetes-version.ts';
 import type { ClusterSettings } from '../../config/settings.ts';
+import type { Pod } from '../../kubernetes/types.ts';
 import { goArchitecture } from '../../node/machine-identity.ts';
 import { ApiEvents, allEvents } from '../../pods/report/api-events.ts';
 import type { EventRecorder } from '../../telemetry/events.ts';
@@ -17,6 +18,9 @@ import { ClusterPods } from './cluster-pods.ts';
 import { DeferredApiClient } from './deferred-client.ts';
 import { keepCredentials } from './keep-credentials.ts';
 import type { Membership } from './membership.ts';
+import { neededBy, OfflineCopies, objectMemory } from './offline-copies.ts';
+import { OfflineObjects } from './offline-objects.ts';
+import { rememberedPods } from './remembered-pods.ts';
 import { ServingCertificateKeeper } from './serving-certificate-keeper.ts';
 import { standAlone } from './stand-alone.ts';
 
@@ -46,14 +50,25 @@ function joinCluster(options: MembershipOptions, cluster: ClusterSettings): Memb
   const servingCertificate = cluster.serverTlsBootstrap
     ? new ServingCertificateKeeper({ ...shared, directory: cluster.certificateDirectory })
     : undefined;
+  const copies = cluster.restorePodsOffline ? new OfflineCopies({ ...settings, clock, logger }) : undefined;
   const objects = new ClusterObjects({
     ...shared,
+    memory: copies && objectMemory(copies),
     strategy: cluster.changeDetection,
     syncMs: settings.resyncMs,
     onChange: (podUids) => pods.referencesChanged(podUids),
     events,
   });
-  const pods = new ClusterPods({ ...shared, nodeUid: () => node.uid, references: objects });
+  const offline =
+    copies && new OfflineObjects({ objects, copies, clock, onDue: (uid) => pods.referencesChanged([uid]) });
+  const references = {
+    register: (pod: Pod) => objects.register(pod),
+    unregister(podUid: string) {
+      objects.unregister(podUid);
+      offline?.forget(podUid);
+    },
+  };
+  const pods = new ClusterPods({ ...shared, nodeUid: () => node.uid, references });
   let nodeUid: string | undefined;
   const node = new ClusterNode({
     ...shared,
@@ -73,8 +88,14 @@ function joinCluster(options: MembershipOptions, cluster: ClusterSettings): Memb
     servingCertificate,
     events,
     node,
-    objects,
+    objects: offline ?? objects,
     pods,
+    async remembered(records, observe) {
+      const remembered = rememberedPods(records, observe, { offline: copies !== undefined });
+      if (copies) await copies.load(neededBy(remembered));
+      else await OfflineCopies.discard(settings.rootDirectory);
+      return remembered;
+    },
     attach: (rooms) => pods.attach(rooms),
     async run(signal) {
       objects.start();
@@ -93,6 +114,7 @@ function joinCluster(options: MembershipOptions, cluster: ClusterSettings): Memb
     },
     close() {
       pods.close();
+      offline?.close();
       objects.close();
       node.close();
       apiEvents.close();

@@ -10,10 +10,12 @@ import type { Pod } from '../../kubernetes/types.ts';
 import type { NodeState } from '../../pods/admission/admission.ts';
 import type { ClusterKnowledge } from '../../pods/cluster-knowledge.ts';
 import type { PodServices } from '../../pods/executors/pod-services.ts';
+import type { PodRecord } from '../../pods/pod-records.ts';
 import type { PodReport } from '../../pods/pod-worker.ts';
 import type { PodWorkers } from '../../pods/pod-workers.ts';
 import type { ContainerRuntime } from '../../runtime/container-runtime.ts';
 import type { RuntimeFacts } from '../../runtime/cri/runtime-check.ts';
+import type { ObservedPod } from '../../runtime/observed-pod.ts';
 import type { DesiredChange } from '../../sources/desired-pods.ts';
 import type { PodSource } from '../../sources/pod-source.ts';
 import type { EventRecorder } from '../../telemetry/events.ts';
@@ -31,6 +33,8 @@ export interface Membership {
   readonly node: NodeMembership;
   readonly objects: ObjectMembership;
   readonly pods: PodMembership;
+  /** The cluster's pods that go on while the API server has not spoken. */
+  remembered(records: readonly PodRecord[], observe: (uid: string) => ObservedPod): Promise<readonly Pod[]>;
   /** Tells what changes in the cluster to these rooms, once they are there. */
   attach(rooms: AttachedRooms): void;
   /** Takes part in the cluster until `signal` aborts. Waits for no runtime; nothing waits for it. */

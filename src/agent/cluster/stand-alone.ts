@@ -27,6 +27,7 @@ export function standAlone(events: EventRecorder = silentEvents): Membership {
       pullSecrets: async () => [],
     },
     pods: { sources: () => [], objects: undefined, wanted() {}, report() {}, gone() {} },
+    remembered: async () => [],
     attach() {},
     run: async () => {},
     close() {},

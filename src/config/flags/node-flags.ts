@@ -54,6 +54,12 @@ export const nodeFlags = {
     'registerWithTaints',
     'Taints put on the node when registering',
   ),
+  'restore-pods-offline': flag(
+    'bool',
+    false,
+    'Not of Kubernetes: after a reboot run the pods again that were wanted here last, before the API server has ' +
+      'spoken; keeps what they need of it below --root-dir, secrets in clear',
+  ),
   'root-dir': flag('string', '/var/lib/kubelet', 'Kubelet state directory'),
   'rotate-certificates': configFlag(
     'bool',

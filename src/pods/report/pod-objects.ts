@@ -19,12 +19,20 @@ export interface PodObject {
 export interface PodObjectsChange {
   readonly set: readonly PodObject[];
   readonly removed: readonly PodObject[];
+  /** False while the server has not told all there is. */
+  readonly synced?: boolean;
 }
 
 /** The API server's objects of this node's pods, as last seen. */
 export class PodObjects {
   /** By `namespace/name`. */
   readonly #objects = new Map<string, PodObject>();
+  readonly #told = Promise.withResolvers<void>();
+
+  /** Resolves once the server has told all there is: from then on an object that is not known is not there. */
+  get told(): Promise<void> {
+    return this.#told.promise;
+  }
 
   /** The object under this `namespace/name`. */
   get(key: string): PodObject | undefined {
@@ -47,9 +55,10 @@ export class PodObjects {
   }
 
   /** Takes what the watch tells. */
-  follow({ set, removed }: PodObjectsChange): void {
+  follow({ set, removed, synced = true }: PodObjectsChange): void {
     for (const object of removed) this.forget(object);
     for (const object of set) this.learn(object);
+    if (synced) this.#told.resolve();
   }
 
   /** Takes one object, unless a newer state, or a newer object of its name, is known. */

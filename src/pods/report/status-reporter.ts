@@ -17,6 +17,7 @@ import { type Clock, sleep } from '../../concurrency/clock.ts';
 import { Limiter } from '../../concurrency/limiter.ts';
 import { isStaticPod, podAnnotations, podKey } from '../../kubernetes/pod-identity.ts';
 import type { Pod, PodStatus } from '../../kubernetes/types.ts';
+import { unlessAborted } from '../../objects/waiting.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { Histogram, Metrics } from '../../telemetry/metrics.ts';
 import type { PodReport } from '../pod-worker.ts';
@@ -125,6 +126,8 @@ export class StatusReporter {
     const { api, objects, clock } = this.#options;
     const entry = this.#entries.get(pod.metadata.uid);
     const either = AbortSignal.any([signal, this.#ending.signal]);
+    // A pod that was begun from its record may end before the server has shown its object.
+    await unlessAborted(objects.told, either);
     if (entry) await this.#whenTold(entry, either);
     while (objects.of(pod)) {
       const wait = this.#pausedUntil - clock.now();
