@@ -18,6 +18,7 @@ import { PodMetrics } from '../pods/pod-metrics.ts';
 import { PodRecords } from '../pods/pod-records.ts';
 import type { PodWorkerPorts } from '../pods/pod-worker.ts';
 import { PodWorkers } from '../pods/pod-workers.ts';
+import type { ContainerProcesses } from '../probes/handlers/exec-leftovers.ts';
 import { ProbeMemoryFile } from '../probes/probe-memory.ts';
 import { Prober } from '../probes/prober.ts';
 import { CriClient } from '../runtime/cri/cri-client.ts';
@@ -36,6 +37,7 @@ import type { Logger } from '../telemetry/logger.ts';
 import type { MetricsRegistry } from '../telemetry/metrics-registry.ts';
 import { membershipOf } from './cluster/join-cluster.ts';
 import type { Membership } from './cluster/membership.ts';
+import { containerProcesses, podCgroupOf } from './container-processes.ts';
 import { CurrentRuntime } from './current-runtime.ts';
 import { buildPodGarbage } from './garbage-builder.ts';
 import { buildImages } from './images-builder.ts';
@@ -181,7 +183,22 @@ class NodeAgent {
       ...membership.pods.sources(await membership.remembered(recorded, (uid) => observer.pod(uid))),
     ];
     const podMetrics = new PodMetrics({ metrics, clock });
-    const prober = await this.#probe({ runtime, events, observer, hostIps: facts.addresses });
+    const prober = await this.#probe({
+      runtime,
+      events,
+      observer,
+      hostIps: facts.addresses,
+      processes: settings.cgroups.perQos
+        ? containerProcesses({
+            hierarchy,
+            podCgroup: podCgroupOf({
+              podOf: (id) => observer.podOf(id),
+              pod: (uid) => this.#workers?.get(uid)?.pod,
+              pathOf: (pod) => built.cgroups.pathOf(pod),
+            }),
+          })
+        : undefined,
+    });
     const qosClasses = this.#keepQosClasses(built);
     const owner: Owner = {
       rootDirectory: settings.rootDirectory,
@@ -375,6 +392,7 @@ class NodeAgent {
     events: EventRecorder;
     observer: RuntimeObserver;
     hostIps: readonly string[];
+    processes: ContainerProcesses | undefined;
   }): Promise<Prober> {
     const { settings, clock, logger, probeMetrics } = this.#options;
     const memory = new ProbeMemoryFile({ rootDirectory: settings.rootDirectory, clock, logger });
@@ -385,6 +403,7 @@ class NodeAgent {
       events: rooms.events,
       metrics: probeMetrics,
       exec: rooms.runtime,
+      ...(rooms.processes && { processes: rooms.processes }),
       memory,
       hostIps: rooms.hostIps,
       onChange: (uid) => this.#workers?.wake(uid),

@@ -5,6 +5,7 @@
 import type { Clock } from '../concurrency/clock.ts';
 import type { Probe } from '../kubernetes/types.ts';
 import { type ExecSync, execDeadlineMs, probeExec } from './handlers/exec.ts';
+import { type ContainerProcesses, ExecLeftovers } from './handlers/exec-leftovers.ts';
 import { probeGrpcHealth } from './handlers/grpc-health.ts';
 import { probeHttpGet } from './handlers/http-get.ts';
 import { probeTcpSocket } from './handlers/tcp-socket.ts';
@@ -29,10 +30,13 @@ export interface ProbeRun {
 export class ProbeRunner {
   readonly #clock: Clock;
   readonly #exec: ExecSync;
+  readonly #processes: ContainerProcesses | undefined;
 
-  constructor({ clock, exec }: { clock: Clock; exec: ExecSync }) {
-    this.#clock = clock;
-    this.#exec = exec;
+  /** Without `processes`, what an exec probe leaves behind at its time-out stays. */
+  constructor(options: { clock: Clock; exec: ExecSync; processes?: ContainerProcesses | undefined }) {
+    this.#clock = options.clock;
+    this.#exec = options.exec;
+    this.#processes = options.processes;
   }
 
   async run(run: ProbeRun): Promise<ProbeOutcome> {
@@ -70,7 +74,20 @@ export class ProbeRunner {
     const { httpGet, tcpSocket, grpc } = probe;
     if (probe.exec) {
       const command = probeCommand(probe, container);
-      return await probeExec({ exec: this.#exec, containerId, command, timeoutMs }, signal);
+      const leftovers =
+        this.#processes &&
+        new ExecLeftovers({
+          processes: this.#processes,
+          clock: this.#clock,
+          containerId,
+          command,
+          timeoutMs,
+        });
+      try {
+        return await probeExec({ exec: this.#exec, containerId, command, timeoutMs, leftovers }, signal);
+      } finally {
+        leftovers?.end();
+      }
     }
     if (httpGet) {
       const target = {

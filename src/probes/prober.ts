@@ -25,6 +25,7 @@ import { ContainerProbes, type ProbedContainer } from './container-probes.ts';
 import type { ContainerHealth } from './container-verdict.ts';
 import { DueQueue } from './due-queue.ts';
 import type { ExecSync } from './handlers/exec.ts';
+import type { ContainerProcesses } from './handlers/exec-leftovers.ts';
 import { probeKinds, probeOf } from './probe-kind.ts';
 import type { ProbeMemory } from './probe-memory.ts';
 import { ProbeReports } from './probe-reports.ts';
@@ -39,6 +40,8 @@ export interface ProberOptions {
   /** The registry behind `/metrics/probes`. */
   readonly metrics: Metrics;
   readonly exec: ExecSync;
+  /** Where exec probes find what they have left behind; without it, that stays. */
+  readonly processes?: ContainerProcesses;
   readonly memory: ProbeMemory;
   /** Addresses of the node, for pods on its network; the first one counts. */
   readonly hostIps: readonly string[];

@@ -1,7 +1,8 @@
 /**
  * The exec probe: a command in the container through the runtime; exit code 0 is a success.
  *
- * The runtime ends the process when its time is up. It counts in whole seconds; a time-out below that, and a
+ * The runtime ends the process when its time is up, and what it has started ends with it (see
+ * `exec-leftovers.ts`). It counts in whole seconds; a time-out below that, and a
  * runtime that does not keep time, is cut short from this side: the call is cancelled, on which runtimes kill
  * the process as well. Either way the probe has failed.
  */
@@ -31,6 +32,8 @@ export async function probeExec(
     readonly containerId: string;
     readonly command: readonly string[];
     readonly timeoutMs: number;
+    /** Ends what the command leaves behind when its time is up. */
+    readonly leftovers?: { kill(): Promise<unknown> } | undefined;
   },
   signal: AbortSignal,
 ): Promise<ProbeOutcome> {
@@ -44,6 +47,7 @@ export async function probeExec(
     return failure(output || `command "${command.join(' ')}" exited with code ${answer.exitCode}`);
   } catch (error) {
     if (isTimeUp(signal) || isDeadlineExceeded(error)) {
+      await target.leftovers?.kill();
       return failure(`command timed out: "${command.join(' ')}" timed out after ${timeoutMs / 1000}s`);
     }
     return unknown(error instanceof Error ? error.message : String(error));
