@@ -147,6 +147,8 @@ describe('a liveness probe that fails', () => {
   )) {
     // A directory is a redirect to itself with a slash, where nothing is to be had.
     const pod = probedPod(kind, 'local-redirect', serveFiles('mkdir /www/moved'), {
+      // On a busy machine a single failure could be that of a server that does not listen yet.
+      startupProbe: often({ tcpSocket: { port: 8080 }, failureThreshold: 60 }),
       livenessProbe: often({ ...http('/moved'), ...oneFailure }),
     });
     it(title, async () => {
