@@ -75,8 +75,11 @@ export interface BuiltPodServices {
   readonly admission: PodAdmission;
 }
 
-/** A call that takes longer gives its place to the next: slow networks hold up only their own pods. */
-const callHoldMs = 1000;
+/**
+ * A call that takes longer gives its place to the next: slow networks hold up only their own pods. Where many
+ * pods start at once every call takes its time, and more calls at once would only make all of them slower.
+ */
+const callHoldMs = { usual: 1000, longest: 5000 };
 
 /**
  * Builds cgroups, directories, volumes, admission and the configurations of pods; starts nothing. Rejects
@@ -159,7 +162,12 @@ export async function buildPodServices(input: PodServicesInput): Promise<BuiltPo
     files: directories,
     ...(membership.pods.objects && { objects: membership.pods.objects }),
     records,
-    calls: new Limiter({ limit: 2 * availableParallelism(), holdMs: callHoldMs, clock }),
+    calls: new Limiter({
+      limit: 2 * availableParallelism(),
+      holdMs: callHoldMs.usual,
+      longestHoldMs: callHoldMs.longest,
+      clock,
+    }),
     events,
     clock,
     logger,

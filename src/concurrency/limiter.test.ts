@@ -57,6 +57,32 @@ describe('Limiter', () => {
     assert.equal(limiter.running, 0);
   });
 
+  it('lets tasks keep their place longer where such tasks take longer, up to a limit', async () => {
+    const clock = new VirtualClock();
+    const limiter = new Limiter({ limit: 1, holdMs: 500, longestHoldMs: 5000, clock });
+    /** Milliseconds after which the next task got the place of one that takes so long. */
+    const keptFor = async (tookMs: number, fails = false) => {
+      const slow = gate();
+      const began = clock.now();
+      const holder = limiter.run(async () => {
+        await slow.promise;
+        if (fails) throw new Error('failed');
+      });
+      let next: number | undefined;
+      const waiting = limiter.run(async () => void (next = clock.now() - began), { priority: 1 });
+      for (let ms = 0; ms < tookMs; ms += 100) await clock.advance(100);
+      slow.open();
+      await holder.catch(() => {});
+      await waiting;
+      return next;
+    };
+    assert.equal(await keptFor(20_000, true), 500);
+    assert.equal(await keptFor(1000), 500, 'a failure teaches nothing');
+    assert.equal(await keptFor(1000), 1000, 'the whole time is usual by now');
+    assert.equal(await keptFor(6000), 4000, 'four times what is usual');
+    assert.equal(await keptFor(20_000), 5000);
+  });
+
   it('frees the place of a task that fails', async () => {
     const limiter = new Limiter(1);
     await assert.rejects(limiter.run(() => Promise.reject(new Error('failed'))));

@@ -8,9 +8,17 @@ export interface LimiterOptions {
    * without it, so that nothing that hangs keeps others waiting.
    */
   readonly holdMs?: number;
+  /**
+   * Where tasks of the same priority take their time and succeed, a task keeps its place for a few times as
+   * long as they do, up to this many milliseconds. Without it `holdMs` is the same for all.
+   */
+  readonly longestHoldMs?: number;
   /** Needed for `holdMs`. */
   readonly clock?: Clock;
 }
+
+/** A task that takes so many times as long as others do counts as slow. */
+const slowFactor = 4;
 
 /**
  * At most `limit` tasks hold a place at once; among the waiting ones the highest priority goes first, and
@@ -20,6 +28,8 @@ export class Limiter {
   readonly #options: LimiterOptions;
   #running = 0;
   #arrivals = 0;
+  /** Milliseconds that tasks which succeeded took of late, by priority; each new one counts for a quarter. */
+  readonly #usual = new Map<number, number>();
   #waiting: { priority: number; arrival: number; start: () => void }[] = [];
 
   constructor(options: LimiterOptions | number) {
@@ -40,20 +50,34 @@ export class Limiter {
     task: () => Promise<T>,
     options: { priority?: number; signal?: AbortSignal } = {},
   ): Promise<T> {
-    if (this.#running >= this.#options.limit) await this.#turn(options.priority ?? 0, options.signal);
+    const { priority = 0 } = options;
+    if (this.#running >= this.#options.limit) await this.#turn(priority, options.signal);
     else {
       options.signal?.throwIfAborted();
       this.#running++;
     }
     const release = this.#releaseOnce();
     const { holdMs, clock } = this.#options;
-    const cancelHold = holdMs === undefined ? undefined : clock?.after(holdMs, release);
+    const cancelHold = holdMs === undefined ? undefined : clock?.after(this.#hold(holdMs, priority), release);
+    const began = clock?.now() ?? 0;
     try {
-      return await task();
+      const result = await task();
+      if (clock) this.#learn(priority, clock.now() - began);
+      return result;
     } finally {
       cancelHold?.();
       release();
     }
+  }
+
+  #hold(holdMs: number, priority: number): number {
+    const { longestHoldMs = holdMs } = this.#options;
+    return Math.min(Math.max(holdMs, slowFactor * (this.#usual.get(priority) ?? 0)), longestHoldMs);
+  }
+
+  #learn(priority: number, tookMs: number): void {
+    const usual = this.#usual.get(priority);
+    this.#usual.set(priority, usual === undefined ? tookMs : usual + (tookMs - usual) / 4);
   }
 
   #releaseOnce(): () => void {
