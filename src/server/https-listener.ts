@@ -36,16 +36,31 @@ export interface SecureListenOptions extends ListenOptions {
   readonly rules: TlsRules;
   /** Whether clients are asked for certificates. */
   readonly asksForCertificates: boolean;
+  readonly limits: ConnectionLimits;
 }
 
-const handshakeTimeout = 10_000;
-const headersTimeout = 30_000;
-const requestTimeout = 4 * 3600 * 1000;
-const checkingInterval = 5000;
+/** What a client may take, times in milliseconds. */
+export interface ConnectionLimits {
+  /** From the connection to the end of the handshake. */
+  readonly handshakeMs: number;
+  /** For the headers of a request. */
+  readonly headersMs: number;
+  /** Without a request, or without reading an answer. */
+  readonly idleMs: number;
+  /** Open connections; who has had nothing to do for longest leaves for a newcomer. */
+  readonly connections: number;
+}
+
 /** Streams of hundreds of pods, and few enough to leave file descriptors for the rest. */
-const maxConnections = 1024;
-/** Together with those that have not finished their handshake. */
-const maxSockets = 2 * maxConnections;
+export const usualLimits: ConnectionLimits = {
+  handshakeMs: 10_000,
+  headersMs: 30_000,
+  idleMs: idleTimeout,
+  connections: 1024,
+};
+
+const requestTimeout = 4 * 3600 * 1000;
+const longestCheckingInterval = 5000;
 const maxStreamsPerConnection = 250;
 /** Vanished peers are noticed by the kernel's probes, from this long after they were last heard of. */
 const keepAliveDelay = 30_000;
@@ -60,18 +75,18 @@ export class HttpsListener implements RunningServer {
   constructor(options: SecureListenOptions) {
     const { createSecureServer } = process.getBuiltinModule('node:http2');
     this.#options = options;
-    this.#records = new ConnectionRecords(maxConnections);
+    this.#records = new ConnectionRecords(options.limits.connections);
     this.#server = createSecureServer({
       allowHTTP1: true,
       ...tlsOptions(options.rules),
       requestCert: options.asksForCertificates,
       // Who may is decided for each request; TLS only finds out whether the certificate holds.
       rejectUnauthorized: false,
-      handshakeTimeout,
+      handshakeTimeout: options.limits.handshakeMs,
       noDelay: true,
       keepAlive: true,
       keepAliveInitialDelay: keepAliveDelay,
-      connectionsCheckingInterval: checkingInterval,
+      connectionsCheckingInterval: Math.min(longestCheckingInterval, options.limits.headersMs / 2),
       settings: { maxConcurrentStreams: maxStreamsPerConnection, maxHeaderListSize: maxHeaderSize },
       maxSendHeaderBlockLength: maxHeaderSize,
     } as Parameters<typeof createSecureServer>[0]);
@@ -104,14 +119,18 @@ export class HttpsListener implements RunningServer {
 
   /** Resolves when requests are taken; rejects with a `ListenError`. */
   async start(router: Router): Promise<void> {
-    const { log, setting } = this.#options;
+    const { log, setting, limits } = this.#options;
     const server = this.#server;
     // Of the HTTP/1.1 half, which is told by properties.
-    const limits = { maxHeaderSize, headersTimeout, requestTimeout, keepAliveTimeout: idleTimeout };
-    Object.assign(server, limits, {
+    Object.assign(server, {
+      maxHeaderSize,
+      headersTimeout: limits.headersMs,
+      requestTimeout,
+      keepAliveTimeout: limits.idleMs,
       shouldUpgradeCallback: (request: IncomingMessage) => router.upgrades(request),
     });
-    server.maxConnections = maxSockets;
+    // Together with those that have not finished their handshake.
+    server.maxConnections = 2 * limits.connections;
     // Before the listener that makes an HTTP connection of it.
     server.prependListener('secureConnection', (socket: TLSSocket) => {
       socket.on('error', () => {});
@@ -125,7 +144,7 @@ export class HttpsListener implements RunningServer {
     );
     server.on('sessionError', () => {});
     server.on('tlsClientError', (_error, socket) => socket.destroy());
-    server.setTimeout(idleTimeout);
+    server.setTimeout(limits.idleMs);
     server.on('timeout', ((quiet: Http2Session | TLSSocket) => {
       const record = this.#records.of('socket' in quiet ? quiet.socket : quiet);
       if (record) this.#records.onIdle(record);

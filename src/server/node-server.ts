@@ -13,7 +13,7 @@ import { type Authorizer, alwaysAllow, WebhookAuthorization } from './authorizat
 import { disabledDebugging } from './debugging-paths.ts';
 import { FileWatch } from './file-watch.ts';
 import type { RunningServer } from './http-listener.ts';
-import { HttpsListener, type ServingPair } from './https-listener.ts';
+import { type ConnectionLimits, HttpsListener, type ServingPair, usualLimits } from './https-listener.ts';
 import { nodeAdmission } from './node-admission.ts';
 import type { Reviews } from './reviews.ts';
 import type { NodeRoute } from './route.ts';
@@ -57,6 +57,8 @@ export interface NodeServerOptions {
   readonly debuggingHandlers: boolean;
   /** Which files are read again when they change. */
   readonly reloads: { readonly clientCa: boolean; readonly serving: boolean };
+  /** {@link usualLimits} by default. */
+  readonly limits?: ConnectionLimits;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -95,6 +97,7 @@ export async function startNodeServer(options: NodeServerOptions): Promise<NodeS
     setting,
     rules: tls,
     asksForCertificates: clientCaFile !== undefined,
+    limits: options.limits ?? usualLimits,
   });
   const watches: FileWatch[] = [];
   /** Reads now, which must succeed, and where it is wanted again whenever one of `paths` changes. */
