@@ -11,6 +11,7 @@ import type { EventRecorder } from '../telemetry/events.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Membership } from './cluster/membership.ts';
+import { declaredFeatures } from './declared-features.ts';
 import type { MachineFacts } from './node-facts.ts';
 
 export interface AdmissionInput {
@@ -27,15 +28,12 @@ export interface AdmissionInput {
   readonly clock: Clock;
 }
 
-const restartAll = 'RestartAllContainersOnContainerExits';
-
 export function buildAdmission(input: AdmissionInput): PodAdmission {
   const { settings, facts, nodeName, runtimeFacts, featureEnabled, allocatable } = input;
   const { events, metrics, logger, clock } = input;
   // A node that stands alone has the labels that every node has.
   const identity = { labels: {}, hostname: nodeName, architecture: goArchitecture(process.arch) };
   const alone: NodeState['placement'] = { labels: registrationLabels(identity), taints: [], known: true };
-  const declares = featureEnabled('NodeDeclaredFeatures');
   return new PodAdmission({
     node: {
       name: nodeName,
@@ -48,7 +46,7 @@ export function buildAdmission(input: AdmissionInput): PodAdmission {
       appArmor: facts.appArmor,
       podLevelResources: featureEnabled('PodLevelResources'),
       comparedTaints: featureEnabled('TaintTolerationComparisonOperators'),
-      undeclaredFeatures: declares && !featureEnabled(restartAll) ? [restartAll] : [],
+      undeclaredFeatures: declaredFeatures(featureEnabled).missing,
     },
     state: () => ({
       placement: input.membership.node.placement() ?? alone,

@@ -81,6 +81,7 @@ function join(...flags: string[]): void {
   assert.ok(loaded.ok, JSON.stringify(loaded));
   const membership = membershipOf({
     settings: resolveSettings(loaded),
+    featureEnabled: () => false,
     clock: systemClock,
     logger,
     metrics: new MetricsRegistry(),

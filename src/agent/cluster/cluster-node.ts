@@ -23,6 +23,7 @@ import type { RuntimeFacts } from '../../runtime/cri/runtime-check.ts';
 import type { EventRecorder } from '../../telemetry/events.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
+import { declaredFeatures } from '../declared-features.ts';
 import type { MachineFacts } from '../node-facts.ts';
 import type { NodeResources } from '../node-resources.ts';
 import type { RuntimeLook } from '../runtime-link.ts';
@@ -40,8 +41,11 @@ export interface ClusterNodeOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  readonly featureEnabled: (gate: string) => boolean;
   /** Each version of the Node object. */
   readonly onNode: (node: Node) => void;
+  /** Its labels or taints are others, or known for the first time. */
+  readonly onPlacement: () => void;
 }
 
 type Runtime = Parameters<NodeMembership['runtimeFound']>[1];
@@ -191,7 +195,7 @@ export class ClusterNode implements NodeMembership {
           }),
         })),
         supplementalGroupsPolicy: runtime?.features?.supplementalGroupsPolicy,
-        declaredFeatures: undefined,
+        declaredFeatures: declaredFeatures(this.#options.featureEnabled).declared,
       },
     };
   }

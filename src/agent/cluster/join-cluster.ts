@@ -25,7 +25,7 @@ import { ServingCertificateKeeper } from './serving-certificate-keeper.ts';
 import { standAlone } from './stand-alone.ts';
 
 export interface MembershipOptions
-  extends Pick<NodeAgentOptions, 'settings' | 'clock' | 'logger' | 'metrics'> {
+  extends Pick<NodeAgentOptions, 'settings' | 'featureEnabled' | 'clock' | 'logger' | 'metrics'> {
   readonly nodeName: string;
   readonly facts: MachineFacts;
   /** The node's own log of events. */
@@ -39,7 +39,7 @@ export function membershipOf(options: MembershipOptions): Membership {
 }
 
 function joinCluster(options: MembershipOptions, cluster: ClusterSettings): Membership {
-  const { settings, nodeName, facts, clock, logger, metrics } = options;
+  const { settings, featureEnabled, nodeName, facts, clock, logger, metrics } = options;
   const random = Math.random;
   const client = new DeferredApiClient(clock);
   const createReflector = createReflectors({ client, clock, random, logger });
@@ -73,15 +73,16 @@ function joinCluster(options: MembershipOptions, cluster: ClusterSettings): Memb
   const node = new ClusterNode({
     ...shared,
     settings: cluster,
+    featureEnabled,
     facts,
     resources: nodeResources(facts, settings),
     events,
     onNode: (object) => {
       servingCertificate?.nodeChanged(object);
-      pods.placementChanged();
       if (object.metadata.uid !== nodeUid) pods.nodeChanged();
       nodeUid = object.metadata.uid;
     },
+    onPlacement: () => pods.placementChanged(),
   });
   return {
     api: client,

@@ -52,6 +52,8 @@ export function checkFlagValues(flags: FlagValues): ConfigurationError[] {
   if (flags['root-dir'] === '') report('root-dir', 'must not be empty');
   if (!['', 'external'].includes(flags['cloud-provider']))
     report('cloud-provider', 'must be empty or external');
+  if (flags['bootstrap-kubeconfig'] !== '' && flags.kubeconfig === '')
+    report('bootstrap-kubeconfig', 'needs --kubeconfig: where the kubeconfig that comes of it is written');
   if (flags['exit-on-lock-contention'] && flags['lock-file'] === '')
     report('exit-on-lock-contention', 'needs --lock-file');
   const [providers, directory] = [
