@@ -12,11 +12,9 @@ import type { Pod } from '../kubernetes/types.ts';
 import { CgroupHierarchy } from '../linux/cgroupfs.ts';
 import { makeSharedMount } from '../linux/mounts.ts';
 import { NodeEvents } from '../node/node-events.ts';
-import { announcements } from '../pods/announcements.ts';
-import { executeWith, type StepHook } from '../pods/executors/executors.ts';
+import type { StepHook } from '../pods/executors/executors.ts';
 import { PodMetrics } from '../pods/pod-metrics.ts';
 import { PodRecords } from '../pods/pod-records.ts';
-import type { PodWorkerPorts } from '../pods/pod-worker.ts';
 import { PodWorkers } from '../pods/pod-workers.ts';
 import type { ContainerProcesses } from '../probes/handlers/exec-leftovers.ts';
 import { ProbeMemoryFile } from '../probes/probe-memory.ts';
@@ -56,7 +54,8 @@ import { RuntimeLink } from './runtime-link.ts';
 import { startHealth, startNodeApi, syncLoopCheck } from './servers.ts';
 import { buildNodeStats, volumeSource } from './stats-builder.ts';
 
-/** What an agent is started with. */
+/** What an agent is started with. */ import { workerPorts } from './worker-ports.ts';
+
 export interface NodeAgentOptions {
   readonly settings: NodeAgentSettings;
   /** Whether a Kubernetes feature gate is on. */
@@ -205,7 +204,7 @@ class NodeAgent {
       sources: new Set(podSources.map(({ name }) => name)),
     };
     const workers = new PodWorkers({
-      ports: this.#workerPorts({
+      ports: workerPorts(this.#options, {
         built,
         link,
         membership,
@@ -417,48 +416,6 @@ class NodeAgent {
     return prober;
   }
 
-  #workerPorts(rooms: {
-    built: BuiltPodServices;
-    link: RuntimeLink;
-    membership: Membership;
-    observer: RuntimeObserver;
-    prober: Prober;
-    podMetrics: PodMetrics;
-    runtimeName: string;
-  }): PodWorkerPorts {
-    const { settings, clock, logger, onStep } = this.#options;
-    const { built, link, membership, observer, prober, podMetrics, runtimeName } = rooms;
-    return {
-      clock,
-      logger,
-      runtimeName,
-      get hostIps() {
-        return membership.node.hostIps();
-      },
-      observe: (uid) => observer.pod(uid),
-      health: (update) => prober.update(update),
-      nodeRules: () => ({
-        initialRestartBackoffMs: settings.restartBackOff.initialMs,
-        maxRestartBackoffMs: settings.restartBackOff.maxMs,
-        deadContainersKept: deadContainersKept(settings.deadContainers),
-        recordsDeletion: settings.cluster?.restorePodsOffline ?? false,
-        restartAllContainers: this.#options.featureEnabled('RestartAllContainersOnContainerExits'),
-        ...(link.networkProblem === undefined ? {} : { networkNotReady: link.networkProblem }),
-      }),
-      execute: podMetrics.around(executeWith(built.services, onStep)),
-      readMessages: built.readMessages,
-      pulling: (uid) => built.pullMessages.of(uid),
-      recursiveReadOnly: (pod) => built.recursiveReadOnly(pod),
-      report: (report) => {
-        membership.pods.report(report);
-        podMetrics.report(report);
-        for (const { object, type, reason, message } of announcements(report)) {
-          membership.events.event(object, type, reason, message);
-        }
-      },
-    };
-  }
-
   /** CPU shares of the QoS classes follow the pods that are active. */
   #keepQosClasses({ cgroups }: BuiltPodServices): LatestOnly {
     const { logger, settings } = this.#options;
@@ -499,11 +456,6 @@ function* observedPods(observer: RuntimeObserver | undefined): Generator<Observe
     const pod = observer?.pod(uid);
     if (pod) yield pod;
   }
-}
-
-/** Where an age is asked for, only the collector, which knows ages, removes dead containers. */
-function deadContainersKept({ perContainer, minAgeMs }: NodeAgentSettings['deadContainers']): number {
-  return perContainer < 0 || minAgeMs > 0 ? Number.POSITIVE_INFINITY : perContainer;
 }
 
 function* leftoverPods(observer: RuntimeObserver, owner: Owner): Generator<Pod> {
