@@ -15,6 +15,8 @@ const user = `system:node:${nodeName}`;
 const limit = { timeoutMs: 60_000 };
 /** Trailing reports and events belong to what was before. */
 const settleMs = 3000;
+/** A lease is renewed every ten seconds. */
+const leastIdleSeconds = 30;
 
 export async function inCluster({ stage, results, times }: Play): Promise<void> {
   await using server = await startApiServer();
@@ -57,8 +59,9 @@ export async function inCluster({ stage, results, times }: Play): Promise<void> 
   await ready('lasting');
   await settle();
   requests();
-  await pause(times.idleSeconds * 1000, undefined, { signal: stage.stop });
-  results.agent('clusterIdle', Number(((requests() * 60) / times.idleSeconds).toFixed(1)));
+  const idleSeconds = Math.max(times.idleSeconds, leastIdleSeconds);
+  await pause(idleSeconds * 1000, undefined, { signal: stage.stop });
+  results.agent('clusterIdle', Number(((requests() * 60) / idleSeconds).toFixed(1)));
   await remove('lasting');
   await agent.end();
 }
