@@ -51,7 +51,7 @@ export function checkSteps(): Step[] {
   const onContainerd = testFiles(...containerdTests);
   // What makes no difference to the kernel's cgroups is not run again on an emulated machine.
   const inVirtualMachine = [
-    ...onContainerd.filter((file) => /pod-life|recovery|command-line/.test(file)),
+    ...onContainerd.filter((file) => /pod-life|recovery|command-line|stats/.test(file)),
     ...testFiles('test/vm/inside/**/*.test.ts'),
   ];
   return [

@@ -2,21 +2,10 @@
  * Finds or fetches a statically linked busybox. The package is unpacked beside the checkout rather than
  * installed: it would replace a dynamic busybox that the machine's boot may rely on.
  */
-import {
-  closeSync,
-  existsSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readSync,
-  renameSync,
-  rmSync,
-} from 'node:fs';
+import { closeSync, existsSync, openSync, readSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { runCommand } from './command.ts';
-import { updatePackageLists } from './install-packages.ts';
+import { toolDirectory, unpackPackage } from './unpacked-package.ts';
 
-const toolDirectory = join(import.meta.dirname, '../../.cache/tools');
 const ptInterp = 3;
 
 /** True for an ELF file (64 bit) that names no program interpreter, which is what "static" means. */
@@ -50,38 +39,14 @@ export async function staticBusybox(): Promise<string> {
   for (const file of ['/bin/busybox', '/usr/bin/busybox', unpacked]) {
     if (isStaticProgram(file)) return file;
   }
-  const work = join(toolDirectory, `download-${process.pid}`);
-  mkdirSync(work, { recursive: true });
-  removeAbandoned();
-  try {
-    // Without this the archive is fetched as the user _apt, who may not be allowed to write here.
-    const download = ['-q', '-o', 'APT::Sandbox::User=root', 'download', 'busybox-static'];
-    await runCommand('apt-get', download, { cwd: work, timeout: 300_000 }).catch(async () => {
-      await updatePackageLists();
-      await runCommand('apt-get', download, { cwd: work, timeout: 300_000 });
-    });
-    const archive = readdirSync(work).find((name) => name.endsWith('.deb'));
-    if (archive === undefined) throw new Error(`busybox-static: apt-get download left no archive in ${work}`);
-    await runCommand('dpkg-deb', ['--extract', join(work, archive), work]);
+  await unpackPackage('busybox-static', async (directory) => {
     const file = ['bin/busybox', 'usr/bin/busybox']
-      .map((name) => join(work, name))
+      .map((name) => join(directory, name))
       .find((name) => existsSync(name));
     if (file === undefined || !isStaticProgram(file)) {
-      throw new Error(`busybox-static: ${archive} holds no static busybox`);
+      throw new Error('busybox-static: the package holds no static busybox');
     }
     renameSync(file, unpacked);
-    return unpacked;
-  } finally {
-    rmSync(work, { recursive: true, force: true });
-  }
-}
-
-/** Removes what downloads that were killed have left. */
-function removeAbandoned(): void {
-  for (const name of readdirSync(toolDirectory)) {
-    const pid = /^download-(\d+)$/.exec(name)?.[1];
-    if (pid !== undefined && !existsSync(`/proc/${pid}`)) {
-      rmSync(join(toolDirectory, name), { recursive: true, force: true });
-    }
-  }
+  });
+  return unpacked;
 }

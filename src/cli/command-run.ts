@@ -5,16 +5,14 @@ import { runOnce } from '../agent/run-once.ts';
 import { systemClock } from '../concurrency/clock.ts';
 import { flagTexts } from '../config/flags/flag-texts.ts';
 import type { GivenFlags } from '../config/flags/flags.ts';
-import { declareGateMetrics } from '../config/gate-metrics.ts';
 import { KUBERNETES_VERSION } from '../config/kubernetes-version.ts';
 import { type LoadedConfiguration, type LoadOptions, loadFromFlags } from '../config/load-configuration.ts';
 import { resolveSettings } from '../config/settings.ts';
 import { createLogger, type RootLogger } from '../telemetry/create-logger.ts';
 import { LogOutput } from '../telemetry/log-output.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import { declareBuildInfo, MetricsRegistry } from '../telemetry/metrics-registry.ts';
-import { declareProcessMetrics } from '../telemetry/process-metrics.ts';
 import { printErrors } from './print-errors.ts';
+import { programMetrics } from './program-metrics.ts';
 
 export interface RunCommand {
   readonly given: GivenFlags;
@@ -52,11 +50,8 @@ export async function commandRun({
     clock: systemClock,
     write: (line) => output.write(line),
   });
-  const metrics = new MetricsRegistry();
-  const version = (reportedVersion ?? KUBERNETES_VERSION).replace(/^v/, '');
-  declareBuildInfo(metrics, { version, gitCommit: '', gitTreeState: '', buildDate: '' });
-  declareGateMetrics(metrics, loaded.gates);
-  declareProcessMetrics(metrics);
+  const version = `v${(reportedVersion ?? KUBERNETES_VERSION).replace(/^v/, '')}`;
+  const { metrics, probeMetrics } = programMetrics(loaded.gates, version);
   warnOf(loaded, logger);
   logger.info('Starting the node agent', { version: KUBERNETES_VERSION, node: process.version });
 
@@ -70,11 +65,11 @@ export async function commandRun({
       clock: systemClock,
       logger,
       metrics,
-      probeMetrics: new MetricsRegistry(),
+      probeMetrics,
       about: {
         configuration: loaded.configuration,
         flags: flagTexts(given),
-        version: `v${version}`,
+        version,
         startedAt: Date.now(),
         setVerbosity: (verbosity) => logger.setVerbosity(verbosity),
       },

@@ -24,7 +24,18 @@ export interface BuildInfo {
 
 type Series = Iterable<{ value: number; labels?: Labels }>;
 
+/** What a metric is, without its values. */
+export interface MetricDeclaration {
+  readonly name: string;
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  /** Sorted. */
+  readonly labels: readonly string[];
+  /** Of a histogram; empty for others. */
+  readonly buckets: readonly number[];
+}
+
 interface Declared {
+  readonly declaration: MetricDeclaration;
   readonly shape: string;
   readonly handle: Counter & Gauge & Histogram & { observed?: unknown };
 }
@@ -37,6 +48,11 @@ export class MetricsRegistry implements Metrics {
   /** Every metric in the Prometheus text format. */
   exposition(): Promise<string> {
     return this.#registry.metrics();
+  }
+
+  /** Every metric there is, in the order of their declaration. */
+  declarations(): MetricDeclaration[] {
+    return [...this.#declared.values()].map(({ declaration }) => declaration);
   }
 
   counter(options: MetricOptions): Counter {
@@ -60,7 +76,7 @@ export class MetricsRegistry implements Metrics {
   }
 
   histogram(options: MetricOptions & { buckets: readonly number[] }): Histogram {
-    return this.#declare(`histogram of ${options.buckets.join(' ')}`, options, () => {
+    return this.#declare('histogram', options, () => {
       const histogram = new PromHistogram({ ...this.#config(options), buckets: [...options.buckets] });
       return {
         observe: (value, labels) => (labels ? histogram.observe(labels, value) : histogram.observe(value)),
@@ -96,12 +112,19 @@ export class MetricsRegistry implements Metrics {
     });
   }
 
-  #declare(kind: string, { name, labels = [] }: MetricOptions, make: () => Partial<Declared['handle']>) {
-    const shape = `${kind} with labels (${[...labels].sort().join(', ')})`;
+  #declare(
+    kind: `${'' | 'observed '}${MetricDeclaration['type']}`,
+    { name, labels = [], buckets = [] }: MetricOptions & { readonly buckets?: readonly number[] },
+    make: () => Partial<Declared['handle']>,
+  ) {
+    const sorted = [...labels].sort();
+    const which = buckets.length === 0 ? kind : `${kind} of ${buckets.join(' ')}`;
+    const shape = `${which} with labels (${sorted.join(', ')})`;
     const before = this.#declared.get(name);
     if (before === undefined) {
       const handle = make() as Declared['handle'];
-      this.#declared.set(name, { shape, handle });
+      const type = kind.replace('observed ', '') as MetricDeclaration['type'];
+      this.#declared.set(name, { declaration: { name, type, labels: sorted, buckets }, shape, handle });
       return handle;
     }
     if (before.shape !== shape || before.handle.observed !== undefined) {

@@ -43,12 +43,17 @@ export function declareProcessMetrics(metrics: MetricsRegistry): void {
     },
     async () => one(await softLimit('Max address space')),
   );
+  declareProcessStart(metrics);
+}
+
+/** Declares when this process was started, for registries that tell nothing else of it. */
+export function declareProcessStart(metrics: MetricsRegistry): void {
   metrics.observedGauge(
     {
       name: 'process_start_time_seconds',
       help: 'Start time of the process since unix epoch in seconds.',
     },
-    async () => one(await startTime()),
+    async () => [{ value: await startTime() }],
   );
 }
 

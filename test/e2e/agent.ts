@@ -211,8 +211,20 @@ export class Agent {
     rmSync(this.path('manifests', `${name}.json`));
   }
 
+  /** `host:port` of the read-only API. */
+  get readOnlyAddress(): string {
+    return `127.0.0.1:${this.#readOnlyPort}`;
+  }
+
+  /** An answer of the read-only API. */
+  async get(path: string, headers: Record<string, string> = {}): Promise<Response> {
+    const answer = await fetch(`http://${this.readOnlyAddress}${path}`, { headers });
+    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+    return answer;
+  }
+
   async pods(): Promise<Pod[]> {
-    const answer = await fetch(`http://127.0.0.1:${this.#readOnlyPort}/pods`);
+    const answer = await this.get('/pods');
     return ((await answer.json()) as { items: Pod[] }).items;
   }
 
@@ -302,7 +314,7 @@ export function shellPod(name: string, script: string, spec: Partial<Pod['spec']
 /** A script that runs for ever and ends at once when asked to. */
 export const idle = 'trap exit TERM; while :; do sleep 1 & wait $!; done';
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
