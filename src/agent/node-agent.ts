@@ -272,6 +272,7 @@ class NodeAgent {
       sources.run((change) => {
         membership.pods.wanted(change);
         workers.setDesired(sources.pods, change.ready);
+        membership.pods.handedOver(change);
         qosClasses.refresh();
       }, signal),
     ]);

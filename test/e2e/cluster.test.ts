@@ -245,6 +245,8 @@ describe('a member of a cluster', () => {
 
   it('is killed, comes back, and nobody notices', async () => {
     const before = await agent.podReady('reader');
+    agent.write('leaving', shellPod('leaving', idle, plain));
+    await agent.podReady('leaving-node');
     const node = server.admin.get('nodes', 'node');
     const since = (object: unknown) => {
       const { status } = object as { status: { conditions: { type: string; lastTransitionTime: string }[] } };
@@ -255,7 +257,7 @@ describe('a member of a cluster', () => {
       wasNotReady ||= conditionOf(server.admin.get('nodes', 'node'), 'Ready') !== 'True';
     }, 20);
     await agent.kill('SIGKILL');
-    server.requests.length = 0;
+    agent.remove('leaving');
     await agent.start();
     server.admin.patch('configmaps', 'default/settings', { data: { color: 'green' } });
     await agent.eventually(
@@ -270,6 +272,8 @@ describe('a member of a cluster', () => {
     assert.equal(restarts(after), 0);
     assert.equal(conditionOf(after, 'Ready'), 'True');
     assert.equal((await agent.instances(before.metadata.uid)).length, 1);
+    // The manifest went while nobody looked: so do the pod and its mirror.
+    await agent.podGone('leaving-node');
   });
 
   it('starts without the API server: what ran runs on, and static pods start', async () => {

@@ -83,7 +83,7 @@ export class ClusterPods implements PodMembership {
     this.#rooms?.workers.reconsider();
   }
 
-  wanted({ set, ready }: DesiredChange): void {
+  wanted({ set }: DesiredChange): void {
     for (const pod of set) {
       const worker = this.#rooms?.workers.get(pod.metadata.uid);
       if (worker?.memory.terminal ?? recordedEnd(pod)) continue;
@@ -91,6 +91,10 @@ export class ClusterPods implements PodMembership {
       // The pod's own labels and annotations are in files of its volumes as well.
       if (worker) this.#refreshVolumes(pod);
     }
+  }
+
+  handedOver({ ready }: DesiredChange): void {
+    // Not before the workers know: a mirror counts as an orphan only once every source has spoken.
     if (ready && !this.#wasReady) this.#mirrors?.refresh();
     this.#wasReady = ready;
   }

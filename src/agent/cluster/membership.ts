@@ -87,6 +87,8 @@ export interface PodMembership {
   readonly objects: PodServices['objects'];
   /** What is wanted has changed; called before the workers are told. */
   wanted(change: DesiredChange): void;
+  /** The workers have been told of the change. */
+  handedOver(change: DesiredChange): void;
   report(report: PodReport): void;
   /** Nothing is left of the pod. */
   gone(pod: Pod): void;

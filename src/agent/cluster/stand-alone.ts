@@ -26,7 +26,7 @@ export function standAlone(events: EventRecorder = silentEvents): Membership {
       serviceAccounts: undefined,
       pullSecrets: async () => [],
     },
-    pods: { sources: () => [], objects: undefined, wanted() {}, report() {}, gone() {} },
+    pods: { sources: () => [], objects: undefined, wanted() {}, handedOver() {}, report() {}, gone() {} },
     remembered: async () => [],
     attach() {},
     run: async () => {},
