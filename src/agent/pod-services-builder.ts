@@ -108,6 +108,8 @@ export async function buildPodServices(input: PodServicesInput): Promise<BuiltPo
       nodeAllocatableMemory: () => bytesOf(allocatable),
       nodeAllocatable: allocatable,
       contents: objects.volumeContents,
+      events,
+      clock,
     }),
   });
   const recursiveReadOnly = (handler: string) =>

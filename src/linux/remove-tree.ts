@@ -7,10 +7,11 @@
  * the walk is under way leads nowhere.
  */
 import { randomUUID } from 'node:crypto';
-import { closeSync, constants } from 'node:fs';
-import { lstat, opendir, rename, rmdir, unlink } from 'node:fs/promises';
+import { closeSync } from 'node:fs';
+import { lstat, rename, rmdir, unlink } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
-import { openat2, Resolve, SystemCallError } from './syscalls.ts';
+import { children, entryPath, openDirectory } from './directory-handle.ts';
+import type { SystemCallError } from './syscalls.ts';
 
 /** A tree could not be removed completely. `path` is the entry that stayed. */
 export class TreeRemovalError extends Error {
@@ -38,9 +39,6 @@ const maxDepth = 32;
 
 /** Rounds over a directory that keeps being filled while it is emptied. */
 const maxRounds = 10;
-
-const directoryOnly = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
-const within = Resolve.beneath | Resolve.noCrossDevice | Resolve.noSymlinks | Resolve.noMagicLinks;
 
 /**
  * Removes `path`, a directory, file or link, with all below it. The parent of `path` must be trustworthy.
@@ -133,32 +131,6 @@ class Removal {
     } catch (error) {
       throw new TreeRemovalError(this.#path, shown, error);
     }
-  }
-}
-
-/** `/proc/self/fd/<n>` leads to exactly the opened directory, whatever its name is by now. */
-function entryPath(directory: number, name: Buffer): Buffer {
-  return Buffer.concat([Buffer.from(`/proc/self/fd/${directory}/`), name]);
-}
-
-async function openDirectory(parent: number | undefined, name: string | Buffer): Promise<number> {
-  const atWorkingDirectory = -100;
-  return parent === undefined
-    ? await openat2(atWorkingDirectory, name, {
-        flags: constants.O_RDONLY | constants.O_DIRECTORY,
-        resolve: 0,
-      })
-    : await openat2(parent, name, { flags: directoryOnly, resolve: within });
-}
-
-/** Names as bytes. Read in portions: a directory may hold millions. */
-async function* children(directory: number): AsyncGenerator<{ name: Buffer; isDirectory: boolean }> {
-  const entries = await opendir(`/proc/self/fd/${directory}/`, {
-    encoding: 'buffer' as BufferEncoding,
-    bufferSize: 256,
-  });
-  for await (const entry of entries) {
-    yield { name: entry.name as unknown as Buffer, isDirectory: entry.isDirectory() };
   }
 }
 

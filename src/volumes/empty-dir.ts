@@ -7,12 +7,14 @@
  */
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Clock } from '../concurrency/clock.ts';
 import { podRequests } from '../kubernetes/pod-resources.ts';
 import { parseQuantity, quantityValue } from '../kubernetes/quantity.ts';
 import type { EmptyDirVolumeSource } from '../kubernetes/types.ts';
 import { mountAt } from '../linux/mount-table.ts';
 import { mountHugetlbfs } from '../linux/mounts.ts';
 import { pathExists } from '../linux/path-exists.ts';
+import { type EventRecorder, podEventObject } from '../telemetry/events.ts';
 import { applyFsGroup } from './fs-group.ts';
 import type { MemoryFileSystems } from './memory-file-systems.ts';
 import { volumeDirectory, volumeNotesDirectory } from './pod-volume-paths.ts';
@@ -25,8 +27,13 @@ type SetUp = VolumeSetUp<EmptyDirVolumeSource>;
 export class EmptyDirVolumes implements VolumeKind<EmptyDirVolumeSource> {
   readonly #memory: MemoryFileSystems;
 
-  constructor(options: { memory: MemoryFileSystems }) {
+  readonly #clock: Clock;
+  readonly #events: EventRecorder;
+
+  constructor(options: { memory: MemoryFileSystems; clock: Clock; events: EventRecorder }) {
     this.#memory = options.memory;
+    this.#clock = options.clock;
+    this.#events = options.events;
   }
 
   async setUp(volume: SetUp, signal: AbortSignal): Promise<MountedVolume> {
@@ -57,7 +64,12 @@ export class EmptyDirVolumes implements VolumeKind<EmptyDirVolumeSource> {
       await chmod(directory, 0o777);
     }
     const group = pod.spec.securityContext?.fsGroup;
-    if (group !== undefined) await applyFsGroup(directory, group, signal);
+    if (group !== undefined) {
+      // Whatever the pod's fsGroupChangePolicy: only what the agent itself has made is there yet.
+      const onProgress = (message: string) =>
+        this.#events.event(podEventObject(pod), 'Warning', 'VolumePermissionChangeInProgress', message);
+      await applyFsGroup({ directory, group, onProgress, clock: this.#clock }, signal);
+    }
     await mkdir(notes, { recursive: true, mode: 0o750 });
     await writeFile(join(notes, 'ready'), '');
     return mounted;

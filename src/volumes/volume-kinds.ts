@@ -1,8 +1,10 @@
 /**
  * The kinds of volumes there are, by the name of their source.
  */
+import { type Clock, systemClock } from '../concurrency/clock.ts';
 import type { ResourceAmounts } from '../kubernetes/pod-resources.ts';
 import type { Volume } from '../kubernetes/types.ts';
+import { type EventRecorder, silentEvents } from '../telemetry/events.ts';
 import { configMapVolumes } from './config-map.ts';
 import { downwardApiVolumes } from './downward-api.ts';
 import { EmptyDirVolumes } from './empty-dir.ts';
@@ -41,13 +43,16 @@ export interface VolumeKindsOptions {
   readonly nodeAllocatable?: ResourceAmounts;
   /** Absent without an API server. */
   readonly contents?: VolumeContents | undefined;
+  /** Told of what takes long. */
+  readonly events?: EventRecorder;
+  readonly clock?: Clock;
 }
 
 export function createVolumeKinds(options: VolumeKindsOptions): VolumeKinds {
-  const { nodeAllocatable = new Map(), contents } = options;
+  const { nodeAllocatable = new Map(), contents, events = silentEvents, clock = systemClock } = options;
   const memory = new MemoryFileSystems(options);
   return {
-    emptyDir: new EmptyDirVolumes({ memory }),
+    emptyDir: new EmptyDirVolumes({ memory, clock, events }),
     hostPath: new HostPathVolumes(),
     image: imageVolumes,
     configMap: contents && configMapVolumes({ contents }),
