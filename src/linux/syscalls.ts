@@ -29,7 +29,7 @@ export const Resolve = { noCrossDevice: 1, noMagicLinks: 2, noSymlinks: 4, benea
 export const openPathOnly = 0o10000000;
 
 /** openat2(2) has the same number on every architecture. */
-const openat2Number = 437;
+export const openat2Number = 437;
 
 /** Error codes by number, for example 16 → `EBUSY`. */
 const errorCodes = new Map<number, string>(Object.entries(os.errno).map(([code, number]) => [number, code]));

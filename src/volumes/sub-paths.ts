@@ -12,7 +12,7 @@ import { openat2, openPathOnly, Resolve } from '../linux/syscalls.ts';
 import { ContainerMountError } from './container-mounts.ts';
 
 /** Beyond these a path would leave the volume, by `..`, absolute links or /proc links. */
-const bounds = Resolve.beneath | Resolve.noMagicLinks;
+export const bounds = Resolve.beneath | Resolve.noMagicLinks;
 const workingDirectory = -100;
 
 /**
@@ -49,8 +49,11 @@ export async function bindSubPath(options: {
   }
 }
 
-/** Opens `elements` below `volume`, making directories that are missing. The caller closes the result. */
-async function openPart(volume: number, elements: readonly string[]): Promise<number> {
+/**
+ * Opens `elements` below the opened directory `volume`, making directories that are missing. The caller closes
+ * the result. Whatever the workload does meanwhile, what is opened and what is made lies in the volume.
+ */
+export async function openPart(volume: number, elements: readonly string[]): Promise<number> {
   const how = { flags: openPathOnly, resolve: bounds };
   const whole = await openat2(volume, elements.join('/'), how).catch(missing);
   if (whole !== undefined) return whole;
