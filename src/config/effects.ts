@@ -220,6 +220,7 @@ export const PENDING_FIELDS: readonly string[] = [
 export const EFFECTIVE_GATES: readonly GateName[] = [
   'AllAlpha',
   'AllBeta',
+  'ClusterTrustBundleProjection',
   'ComponentFlagz',
   'ComponentStatusz',
   'ContainerStopSignals',

@@ -3,11 +3,34 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { mkdir, open, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import { VirtualClock } from '../concurrency/virtual-clock.ts';
 import { mountAt, mountsAtOrBelow } from './mount-table.ts';
-import { bindMount, makeSharedMount, mountTmpfs, unmount, unmountAtOrBelow } from './mounts.ts';
+import {
+  bindMount,
+  makeSharedMount,
+  mountTmpfs,
+  StillMountedError,
+  UnmountHangsError,
+  type Unmounting,
+  unmount,
+  unmountAtOrBelow,
+} from './mounts.ts';
 import { tryLock, unlock } from './syscalls.ts';
+
+/** Unmounts as the kernel does, except that a call it is told to let hang takes longer than anybody waits. */
+function unmounting(hangs: (target: string, detach: boolean) => boolean): Unmounting {
+  const clock = new VirtualClock();
+  return {
+    clock,
+    unmount: (target, options) => {
+      if (!hangs(String(target), options?.detach === true)) return unmount(target, options);
+      setImmediate(() => void clock.advance(10_000));
+      return new Promise(() => {});
+    },
+  };
+}
 
 describe('mounting', () => {
   let base: string;
@@ -72,6 +95,39 @@ describe('mounting', () => {
       await alsoBusy.close();
     }
     await stat(outer);
+  });
+
+  it('detaches a mount whose file system does not answer, and goes on with the others', async () => {
+    for (const name of ['dead', 'fine']) {
+      await mkdir(join(base, name));
+      await mountTmpfs(join(base, name), []);
+    }
+    const how = unmounting((target, detach) => target.endsWith('dead') && !detach);
+    const gone = await unmountAtOrBelow(base, undefined, how);
+    assert.deepEqual(gone.map((path) => basename(path)).sort(), ['dead', 'fine']);
+    assert.equal((await mountsAtOrBelow(base)).length, 0);
+  });
+
+  it('names a mount that can in no way be taken away, and takes away the others', async () => {
+    for (const name of ['dead', 'fine']) {
+      await mkdir(join(base, name));
+      await mountTmpfs(join(base, name), []);
+    }
+    const how = unmounting((target) => target.endsWith('dead'));
+    await assert.rejects(unmountAtOrBelow(base, undefined, how), (error) => {
+      assert.ok(error instanceof StillMountedError);
+      assert.deepEqual(
+        error.mountPoints.map((path) => basename(path)),
+        ['dead'],
+      );
+      assert.ok(error.cause instanceof UnmountHangsError);
+      assert.match(error.cause.message, /unmounting .*\/dead hangs; .* or restart the node/);
+      return true;
+    });
+    assert.deepEqual(
+      (await mountsAtOrBelow(base)).map(({ mountPoint }) => basename(mountPoint)),
+      ['dead'],
+    );
   });
 
   it('unmounts what is mounted on names with letters of any script, and on names that are no text', async () => {

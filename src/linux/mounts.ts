@@ -2,6 +2,7 @@
  * The few ways a node agent changes what is mounted. Every change is idempotent, so it can be run again after
  * a crash.
  */
+import { type Clock, systemClock } from '../concurrency/clock.ts';
 import { enclosingMount, mountAt, mountsAtOrBelow, mountTablePath, readMounts } from './mount-table.ts';
 import { MountFlag, mount, SystemCallError, UnmountFlag, umount } from './syscalls.ts';
 
@@ -85,13 +86,41 @@ export class StillMountedError extends Error {
   }
 }
 
+/** How mounts are taken away; tests make it hang. */
+export interface Unmounting {
+  readonly unmount: typeof unmount;
+  readonly clock: Clock;
+}
+
+const kernelUnmounting: Unmounting = { unmount, clock: systemClock };
+
+/** A plain unmount writes back what is left to write, which ends well within this on a disk that works. */
+const unmountMs = 10_000;
+
+/** The kernel does not come back from taking a mount away. */
+export class UnmountHangsError extends Error {
+  override readonly name = 'UnmountHangsError';
+  constructor(mountPoint: string) {
+    super(
+      `unmounting ${mountPoint} hangs; its file system does not answer (a server that is gone, a FUSE program ` +
+        'that was stopped): bring it back, or restart the node',
+    );
+  }
+}
+
 /**
  * Unmounts everything on `directory` and below it, last mounted first, and proves it by the mount table.
- * Busy mounts are detached. Resolves with the mount points it took away; throws {@link StillMountedError}
- * when some stay.
+ * Busy mounts, and those whose file system does not answer within ten seconds, are detached. Resolves with the
+ * mount points it took away; throws {@link StillMountedError} when some stay, with {@link UnmountHangsError} as
+ * its cause for one that cannot even be detached.
  */
-export async function unmountAtOrBelow(directory: string, signal?: AbortSignal): Promise<string[]> {
+export async function unmountAtOrBelow(
+  directory: string,
+  signal?: AbortSignal,
+  how: Unmounting = kernelUnmounting,
+): Promise<string[]> {
   const gone: string[] = [];
+  const hung = new Set<string>();
   let lastError: unknown;
   // A shared mount may uncover others; each pass works from a fresh table.
   for (let pass = 0; pass < 5; pass++) {
@@ -99,10 +128,12 @@ export async function unmountAtOrBelow(directory: string, signal?: AbortSignal):
     if (present.length === 0) return gone;
     for (const { mountPoint, mountPointBytes } of present.reverse()) {
       signal?.throwIfAborted();
+      if (hung.has(mountPoint)) continue;
       try {
-        if (await unmountOrDetach(mountPointBytes ?? mountPoint)) gone.push(mountPoint);
+        if (await unmountOrDetach(mountPointBytes ?? mountPoint, how)) gone.push(mountPoint);
       } catch (error) {
         lastError = error;
+        if (error instanceof UnmountHangsError) hung.add(mountPoint);
       }
     }
   }
@@ -111,12 +142,24 @@ export async function unmountAtOrBelow(directory: string, signal?: AbortSignal):
   return gone;
 }
 
-async function unmountOrDetach(mountPoint: string | Buffer): Promise<boolean> {
+async function unmountOrDetach(mountPoint: string | Buffer, how: Unmounting): Promise<boolean> {
   try {
-    return await unmount(mountPoint);
+    return await within(how, mountPoint, how.unmount(mountPoint));
   } catch (error) {
-    if (error instanceof SystemCallError && error.code === 'EBUSY')
-      return await unmount(mountPoint, { detach: true });
-    throw error;
+    const isBusy = error instanceof SystemCallError && error.code === 'EBUSY';
+    if (!isBusy && !(error instanceof UnmountHangsError)) throw error;
+    return await within(how, mountPoint, how.unmount(mountPoint, { detach: true }));
+  }
+}
+
+/** The call itself cannot be taken back; it ends when the kernel lets it. */
+async function within<T>({ clock }: Unmounting, mountPoint: string | Buffer, call: Promise<T>): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const cancel = clock.after(unmountMs, () => reject(new UnmountHangsError(String(mountPoint))));
+  try {
+    return await Promise.race([call, promise]);
+  } finally {
+    cancel();
+    call.catch(() => {});
   }
 }

@@ -17,6 +17,7 @@ import { RuntimeClasses } from './runtime-classes.ts';
 import { ServiceAccountTokens, tokenPod } from './service-account-tokens.ts';
 import { ServiceAccounts } from './service-accounts.ts';
 import { Services } from './services.ts';
+import { TrustBundles, type TrustBundleWish } from './trust-bundles.ts';
 
 export interface ApiObjectsOptions {
   readonly client: Pick<ApiClient, 'request'>;
@@ -40,6 +41,7 @@ export class ApiObjects {
   readonly services: Services;
   readonly runtimeClasses: RuntimeClasses;
   readonly tokens: ServiceAccountTokens;
+  readonly trustBundles: TrustBundles;
   /** For credential provider plugins. */
   readonly accounts: ServiceAccounts;
 
@@ -48,6 +50,7 @@ export class ApiObjects {
     this.referenced = new ReferencedObjects(options);
     this.services = new Services(options);
     this.runtimeClasses = new RuntimeClasses(options);
+    this.trustBundles = new TrustBundles(options);
     const onRenewed = (podUid: string) => onChange([podUid]);
     this.tokens = new ServiceAccountTokens({ client, onRenewed, random, clock, logger });
     this.accounts = new ServiceAccounts({ client, tokens: this.tokens });
@@ -67,12 +70,14 @@ export class ApiObjects {
   unregister(podUid: string): void {
     this.referenced.unregister(podUid);
     this.tokens.forget(podUid);
+    this.trustBundles.forget(podUid);
   }
 
   close(): void {
     this.referenced.close();
     this.services.stop();
     this.runtimeClasses.stop();
+    this.trustBundles.stop();
     this.tokens.close();
   }
 
@@ -99,5 +104,13 @@ export class ApiObjects {
     signal: AbortSignal,
   ): Promise<string> {
     return await this.tokens.token({ ...wish, pod: tokenPod(wish.pod), keepsFresh: true }, signal);
+  }
+
+  /** Certificates in PEM; `undefined` when no bundle fits. Rejects with `NotSyncedError`. */
+  async trustedCertificates(
+    wish: TrustBundleWish & { readonly pod: Pod },
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    return await this.trustBundles.certificates(wish.pod.metadata.uid, wish, signal);
   }
 }

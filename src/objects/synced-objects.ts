@@ -34,13 +34,22 @@ export class SyncedObjects<T> {
   #started = false;
 
   /** `what` names the kind in texts, in the plural. */
-  constructor(options: SyncedObjectsOptions & { readonly path: string; readonly what: string }) {
+  constructor(
+    options: SyncedObjectsOptions & {
+      readonly path: string;
+      readonly what: string;
+      /** Told of each change once all there is has been told. */
+      readonly onObjects?: () => void;
+    },
+  ) {
     this.#options = options;
     this.#what = options.what;
     this.#reflector = options.createReflector<T>({
       path: options.path,
       onChange: ({ synced }) => {
-        if (synced) this.#synced.resolve();
+        if (!synced) return;
+        this.#synced.resolve();
+        options.onObjects?.();
       },
     });
   }

@@ -91,8 +91,18 @@ export class PlanDraft {
   }
 }
 
-/** The standard waiting reason of a container that has not been made yet. */
-export function beforeFirstStart({ pod }: PodView): { reason: string } {
-  const hasInit = (pod.spec.initContainers ?? []).length > 0;
-  return { reason: hasInit ? 'PodInitializing' : 'ContainerCreating' };
+/**
+ * The standard waiting reason of a container that has not been made yet; with what the volumes of the pod lack,
+ * by name, when it is they that are waited for.
+ */
+export function beforeFirstStart(view: PodView): { reason: string; message?: string } {
+  const hasInit = (view.pod.spec.initContainers ?? []).length > 0;
+  const reason = hasInit ? 'PodInitializing' : 'ContainerCreating';
+  const message = volumesFailure(view)?.message;
+  return message === undefined ? { reason } : { reason, message };
+}
+
+/** Why the pod has not got its volumes; gone once they are there. */
+export function volumesFailure({ memory }: Pick<PodView, 'memory'>): Failure | undefined {
+  return memory.failures['set-up-volumes:volumes'];
 }

@@ -111,6 +111,10 @@ export class NodePodConfigs implements PodConfigs, ImageSupply {
     this.#volumes.set(pod.metadata.uid, await this.#options.volumes.setUp(pod, signal));
   }
 
+  unfinished(podUid: string): readonly string[] {
+    return this.#options.volumes.unfinished(podUid);
+  }
+
   async tearDown(podUid: string, signal: AbortSignal): Promise<void> {
     await this.#options.volumes.tearDown(podUid, signal);
     await this.#options.userNamespaces?.release(podUid);

@@ -377,6 +377,36 @@ describe('projected', () => {
     assert.deepEqual(tokenAccess(grouped, 0o644), { mode: 0o600, uid: undefined });
   });
 
+  it('shows certificates the cluster trusts, with the access of tokens; without any, an empty file or none', async () => {
+    const asked: unknown[] = [];
+    const trusting: VolumeContents = {
+      configMap: (namespace, name) => contents.configMap(namespace, name),
+      secret: (namespace, name) => contents.secret(namespace, name),
+      serviceAccountToken: (wish) => contents.serviceAccountToken(wish),
+      trustedCertificates: async ({ pod: _, ...wish }) => {
+        asked.push(wish);
+        return wish.name === 'none' ? undefined : 'PEM';
+      },
+    };
+    const kinds = createVolumeKinds({ nodeAllocatableMemory: () => 0, contents: trusting });
+    const trusted = new PodVolumes({ rootDirectory: root, kinds });
+    const bundle = (more: object) => all([{ clusterTrustBundle: { path: 'ca.pem', ...more } }]);
+    const signed = bundle({ signerName: 'example.com/x', labelSelector: { matchLabels: { a: 'b' } } });
+    const grouped = { ...signed, spec: { ...signed.spec, securityContext: { fsGroup: 4321 } } };
+    await trusted.setUp(grouped, signal);
+    assert.equal(await text(place('projected', 'all'), 'ca.pem'), 'PEM');
+    assert.equal(await mode(place('projected', 'all'), 'ca.pem'), 0o640);
+    assert.deepEqual(asked, [
+      { name: undefined, signerName: 'example.com/x', labelSelector: { matchLabels: { a: 'b' } } },
+    ]);
+    assert.match(
+      await failure(trusted.setUp(bundle({ name: 'none' }), signal)),
+      /there is no cluster trust bundle "none"$/,
+    );
+    await trusted.setUp(bundle({ name: 'none', optional: true }), signal);
+    assert.equal(await text(place('projected', 'all'), 'ca.pem'), '');
+  });
+
   it('fails as a whole, and tells every reason', async () => {
     assert.match(
       await failure(
@@ -386,7 +416,7 @@ describe('projected', () => {
     );
     assert.match(
       await failure(volumes.setUp(all([{ clusterTrustBundle: { name: 'b', path: 'b' } }]), signal)),
-      /has the source clusterTrustBundle, which is not supported yet/,
+      /has the source clusterTrustBundle, and the feature gate ClusterTrustBundleProjection is off/,
     );
     assert.match(
       await failure(

@@ -70,6 +70,8 @@ export class PodVolumes {
   readonly #kinds: VolumeKinds;
   /** Volumes labelled for SELinux, by pod: the label of the first container counts. */
   readonly #labelled = new Map<string, Set<string>>();
+  /** By pod: the volumes that are being set up. */
+  readonly #unfinished = new Map<string, ReadonlySet<string>>();
   /** Pods whose volumes are all set up, by uid. */
   readonly #mounted = new Map<string, MeasuredPod>();
   readonly #refreshes = new Refreshes({
@@ -98,9 +100,16 @@ export class PodVolumes {
     await mkdir(directory, { recursive: true, mode: 0o750 });
     const volumes = usedVolumes(pod.spec);
     const place = { pod, podDirectory: directory };
+    const unfinished = new Set(volumes.map(({ name }) => name));
+    this.#unfinished.set(pod.metadata.uid, unfinished);
     const outcomes = await Promise.allSettled(
-      volumes.map((volume) => setUpVolume(this.#kinds, volume, place, signal)),
+      volumes.map(async (volume) => {
+        const mounted = await setUpVolume(this.#kinds, volume, place, signal);
+        unfinished.delete(volume.name);
+        return mounted;
+      }),
     );
+    this.#unfinished.delete(pod.metadata.uid);
     signal.throwIfAborted();
     const mounted: MountedVolume[] = [];
     const failures: { volume: string; error: Error }[] = [];
@@ -111,6 +120,11 @@ export class PodVolumes {
     if (failures.length > 0) throw new PodVolumesError(failures);
     this.#mounted.set(pod.metadata.uid, { pod, volumes: mounted });
     return mounted;
+  }
+
+  /** Names of the volumes that the set-up of the pod under way has not finished. */
+  unfinished(podUid: string): readonly string[] {
+    return [...(this.#unfinished.get(podUid) ?? [])];
   }
 
   /** The pods whose volumes are all set up now. */

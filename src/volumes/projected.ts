@@ -1,6 +1,6 @@
 /**
- * projected: files of several sources in one volume, in memory: config maps, secrets, the downward API and
- * tokens of the pod's service account.
+ * projected: files of several sources in one volume, in memory: config maps, secrets, the downward API,
+ * tokens of the pod's service account and certificates that the cluster trusts.
  */
 import { podContainers } from '../kubernetes/init-containers.ts';
 import type { ResourceAmounts } from '../kubernetes/pod-resources.ts';
@@ -24,7 +24,7 @@ export class UnsupportedProjectionError extends VolumeError {
     super(
       volume,
       `projected volume "${volume}" has the source ${source}, which is not supported yet; ` +
-        'supported are configMap, secret, downwardAPI and serviceAccountToken',
+        'supported are configMap, secret, downwardAPI, serviceAccountToken and clusterTrustBundle',
     );
     this.source = source;
   }
@@ -76,7 +76,7 @@ async function filesOf(
     if (!options.contents) throw new NeedsApiServerError(volume, `projected (${what})`);
     return options.contents;
   };
-  const { configMap, secret, downwardAPI, serviceAccountToken } = projection;
+  const { configMap, secret, downwardAPI, serviceAccountToken, clusterTrustBundle } = projection;
   if (configMap) {
     const { name = '', items, optional } = configMap;
     const entries = await contents('configMap').configMap(namespace, name, signal);
@@ -97,6 +97,25 @@ async function filesOf(
     const token = await contents('serviceAccountToken').serviceAccountToken(wish, signal);
     const { mode, uid } = tokenAccess(pod.spec, defaultMode);
     return new Map([[path, { content: Buffer.from(token), mode, uid }]]);
+  }
+  if (clusterTrustBundle) {
+    const { name, signerName, labelSelector, optional = false, path } = clusterTrustBundle;
+    const source = contents('clusterTrustBundle');
+    if (!source.trustedCertificates) {
+      throw new VolumeError(
+        volume,
+        `projected volume "${volume}" has the source clusterTrustBundle, and the feature gate ` +
+          'ClusterTrustBundleProjection is off',
+      );
+    }
+    const wish = { pod, name, signerName, labelSelector };
+    const certificates = await source.trustedCertificates(wish, signal);
+    if (certificates === undefined && !optional) {
+      const which = name === undefined ? `of the signer "${signerName}" that fits` : `"${name}"`;
+      throw new VolumeError(volume, `there is no cluster trust bundle ${which}`);
+    }
+    const { mode, uid } = tokenAccess(pod.spec, defaultMode);
+    return new Map([[path, { content: Buffer.from(certificates ?? ''), mode, uid }]]);
   }
   const [unknown] = Object.entries(projection).flatMap(([key, value]) => (value ? [key] : []));
   if (unknown === undefined) return new Map();

@@ -3,7 +3,10 @@
  * the API server. Answers of objects already known come at once, so hundreds of volumes that show one object
  * cost no more questions than one.
  */
-import type { Pod } from '../kubernetes/types.ts';
+import type { Pod, Volume } from '../kubernetes/types.ts';
+
+type Projection = NonNullable<NonNullable<Volume['projected']>['sources']>[number];
+type ClusterTrustBundleProjection = NonNullable<Projection['clusterTrustBundle']>;
 
 /** Key to content. */
 export type ObjectEntries = ReadonlyMap<string, Uint8Array>;
@@ -24,4 +27,17 @@ export interface VolumeContents {
     },
     signal: AbortSignal,
   ): Promise<string>;
+  /**
+   * The certificates of one cluster trust bundle, or of all of a signer that fit the labels, in PEM; `undefined`
+   * when there are none such. Absent with the gate `ClusterTrustBundleProjection` off.
+   */
+  trustedCertificates?(
+    wish: {
+      readonly pod: Pod;
+      readonly name?: string | undefined;
+      readonly signerName?: string | undefined;
+      readonly labelSelector?: NonNullable<ClusterTrustBundleProjection['labelSelector']> | undefined;
+    },
+    signal: AbortSignal,
+  ): Promise<string | undefined>;
 }

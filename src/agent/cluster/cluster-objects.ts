@@ -14,18 +14,32 @@ import { type EventRecorder, podEventObject } from '../../telemetry/events.ts';
 import type { VolumeContents } from '../../volumes/volume-contents.ts';
 import type { ObjectMembership } from './membership.ts';
 
+export interface ClusterObjectsOptions extends ApiObjectsOptions {
+  readonly events: EventRecorder;
+  /** Projected volumes may show cluster trust bundles (gate `ClusterTrustBundleProjection`). */
+  readonly trustBundles: boolean;
+}
+
 export class ClusterObjects implements ObjectMembership {
   readonly #objects: ApiObjects;
-  readonly #options: ApiObjectsOptions & { readonly events: EventRecorder };
+  readonly #options: ClusterObjectsOptions;
   readonly #ending = new AbortController();
 
-  constructor(options: ApiObjectsOptions & { readonly events: EventRecorder }) {
+  constructor(options: ClusterObjectsOptions) {
     this.#options = options;
     this.#objects = new ApiObjects(options);
   }
 
   get volumeContents(): VolumeContents {
-    return this.#objects;
+    const objects = this.#objects;
+    return {
+      configMap: (namespace, name, signal) => objects.configMap(namespace, name, signal),
+      secret: (namespace, name, signal) => objects.secret(namespace, name, signal),
+      serviceAccountToken: (wish, signal) => objects.serviceAccountToken(wish, signal),
+      ...(this.#options.trustBundles && {
+        trustedCertificates: (wish, signal) => objects.trustedCertificates(wish, signal),
+      }),
+    };
   }
 
   get serviceAccounts(): ObjectMembership['serviceAccounts'] {

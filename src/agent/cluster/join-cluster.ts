@@ -58,6 +58,7 @@ function joinCluster(options: MembershipOptions, cluster: ClusterSettings): Memb
     syncMs: settings.resyncMs,
     onChange: (podUids) => pods.referencesChanged(podUids),
     events,
+    trustBundles: featureEnabled('ClusterTrustBundleProjection'),
   });
   const offline =
     copies && new OfflineObjects({ objects, copies, clock, onDue: (uid) => pods.referencesChanged([uid]) });

@@ -52,6 +52,17 @@ export class OfflineObjects implements ObjectMembership {
           volumeContents.serviceAccountToken(wish, within),
         );
       },
+      ...(volumeContents.trustedCertificates && {
+        trustedCertificates: async (wish, signal) => {
+          const { pod, name = '', signerName = '', labelSelector = null } = wish;
+          const which = `${name}/${signerName}/${JSON.stringify(labelSelector)}`;
+          const key = `${podPrefix(pod.metadata.uid)}trust/${which}`;
+          const [certificates] = await this.#answer(pod, key, signal, async (within) => [
+            (await volumeContents.trustedCertificates?.(wish, within)) ?? null,
+          ]);
+          return certificates ?? undefined;
+        },
+      }),
     };
   }
 

@@ -40,7 +40,7 @@ function failure(code: RuntimeErrorCode, detail = 'it broke'): RuntimeCallError 
 }
 
 /** Everything done is noted; whatever is named in `broken` rejects. */
-function scene(broken: Readonly<Record<string, Error>> = {}, shown: ObservedPod = observed) {
+function scene(broken: Readonly<Record<string, Error>> = {}, shown: ObservedPod = observed, hanging = '') {
   const done: string[] = [];
   const events: string[] = [];
   const clock = new VirtualClock();
@@ -49,6 +49,7 @@ function scene(broken: Readonly<Record<string, Error>> = {}, shown: ObservedPod 
     async (...args: unknown[]) => {
       done.push([name, ...args.filter((arg) => typeof arg === 'string')].join(' '));
       if (broken[name]) throw broken[name];
+      if (name === hanging) await new Promise(() => {});
       return answer;
     };
   const services: PodServices = {
@@ -77,7 +78,11 @@ function scene(broken: Readonly<Record<string, Error>> = {}, shown: ObservedPod 
       sandbox: act('sandboxConfig', PodSandboxConfig.decode(empty)),
       container: act('containerConfig', ContainerConfig.decode(empty)),
     },
-    volumes: { setUp: act('setUp', []), tearDown: act('tearDown', undefined) },
+    volumes: {
+      setUp: act('setUp', []),
+      tearDown: act('tearDown', undefined),
+      unfinished: () => ['data', 'keys'],
+    },
     cgroups: { ensurePod: act('ensurePod', undefined), removePod: act('removePod', undefined) },
     files: {
       prepare: act('prepare', { web: 3, other: 1 }),
@@ -420,5 +425,22 @@ describe('the hook around every step', () => {
     go();
     assert.deepEqual(await outcome, { ok: true });
     assert.deepEqual(steps, ['before write-record', 'write', 'after write-record']);
+  });
+});
+
+describe('volumes that take long', () => {
+  it('are told by name after as long as in Kubernetes, once', async () => {
+    const slow = scene({}, observed, 'setUp');
+    void slow.run({ kind: 'set-up-volumes', reason });
+    await slow.clock.advance(122_000);
+    assert.deepEqual(slow.events, []);
+    await slow.clock.advance(600_000);
+    assert.deepEqual(slow.events, [
+      'Warning | FailedMount | Unable to attach or mount volumes: unmounted volumes=[data keys], ' +
+        'unattached volumes=[], failed to process volumes=[]: context deadline exceeded',
+    ]);
+    const quick = scene();
+    await quick.run({ kind: 'set-up-volumes', reason });
+    assert.equal(quick.clock.nextTimer(), undefined);
   });
 });

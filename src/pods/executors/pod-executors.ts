@@ -1,4 +1,5 @@
 /** Executors for what surrounds the containers of a pod: its record, directories, cgroup and volumes. */
+import { podKey } from '../../kubernetes/pod-identity.ts';
 import { podEventObject } from '../../telemetry/events.ts';
 import type { Executor } from './executors.ts';
 import { failed } from './failure.ts';
@@ -44,8 +45,21 @@ export const preparePod: Executor<'prepare-pod'> = async (_, { pod, observed, si
   return { ok: true, learned: { nextAttempts: Object.fromEntries(fromLogs) } };
 };
 
+/** How long volumes may take before the pod is told which of them it waits for; as in Kubernetes. */
+const patienceMs = 123_000;
+
 /** Sets up all volumes of the pod. */
-export const setUpVolumes: Executor<'set-up-volumes'> = async (_, { pod, signal }, { volumes, events }) => {
+export const setUpVolumes: Executor<'set-up-volumes'> = async (_, { pod, signal }, services) => {
+  const { volumes, events, clock, logger } = services;
+  const { uid } = pod.metadata;
+  const cancel = clock.after(patienceMs, () => {
+    const unmounted = volumes.unfinished(uid);
+    const message =
+      `Unable to attach or mount volumes: unmounted volumes=[${unmounted.join(' ')}], ` +
+      'unattached volumes=[], failed to process volumes=[]: context deadline exceeded';
+    events.event(podEventObject(pod), 'Warning', 'FailedMount', message);
+    logger.warn('Volumes of a pod take long to set up', { pod: podKey(pod), podUID: uid, unmounted });
+  });
   try {
     await volumes.setUp(pod, signal);
     return { ok: true };
@@ -54,6 +68,8 @@ export const setUpVolumes: Executor<'set-up-volumes'> = async (_, { pod, signal 
       events.event(podEventObject(pod), 'Warning', 'FailedMount', (error as Error).message);
     }
     return failed('FailedMount', error);
+  } finally {
+    cancel();
   }
 };
 

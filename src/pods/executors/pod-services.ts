@@ -29,6 +29,8 @@ export interface PodServices {
   readonly volumes: {
     setUp(pod: Pod, signal: AbortSignal): Promise<unknown>;
     tearDown(podUid: string, signal: AbortSignal): Promise<void>;
+    /** Names of the volumes that a set-up under way has not finished. */
+    unfinished(podUid: string): readonly string[];
   };
   readonly cgroups: {
     ensurePod(pod: Pod, signal: AbortSignal): Promise<void>;

@@ -6,6 +6,7 @@ import type { ContainerStatus, PodCondition } from '../../kubernetes/types.ts';
 import { isRestartingAll, mayRestartAll } from '../decide-restart-all.ts';
 import { admissionPending } from '../decide-run.ts';
 import { usableSandbox } from '../instances.ts';
+import { volumesFailure } from '../plan.ts';
 import type { PodView } from '../pod-view.ts';
 import { timestamp } from './container-status.ts';
 import type { PodPhase } from './pod-phase.ts';
@@ -62,7 +63,15 @@ function readyToStartContainers({ view, phase }: ConditionsInput): Verdict {
   }
   const usable = usableSandbox(view.observed, view.pod.spec.hostNetwork === true);
   const over = phase === 'Succeeded' || phase === 'Failed';
-  return { type: 'PodReadyToStartContainers', status: usable && !over ? 'True' : 'False' };
+  const type = 'PodReadyToStartContainers';
+  if (usable && !over) return { type, status: 'True' };
+  // Differs from the kubelet, whose condition gives no reason: here it names the volumes that are missing.
+  const failure = over ? undefined : volumesFailure(view);
+  return {
+    type,
+    status: 'False',
+    ...(failure && { reason: failure.reason, message: failure.message }),
+  };
 }
 
 function allContainersRestarting({ view, phase }: ConditionsInput): Verdict {

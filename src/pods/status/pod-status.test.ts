@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { PodCondition, PodSpec, PodStatus } from '../../kubernetes/types.ts';
+import { decide } from '../decide.ts';
 import { PodModel, testPod } from '../fixtures/pod-model.ts';
 import { podStatus } from './pod-status.ts';
 
@@ -295,5 +296,27 @@ describe('the other fields of a pod’s status', () => {
     const before = statusOf(model);
     model.loseAll();
     assert.equal(statusOf(model, before).podIP, '10.0.0.2');
+  });
+});
+
+describe('a pod that waits for its volumes', () => {
+  it('names them in its condition and in what its containers wait for', () => {
+    const view = new PodModel(testPod()).view();
+    const message = 'MountVolume.SetUp failed for volume "keys" : secret "keys" not found';
+    const failures = {
+      'set-up-volumes:volumes': { reason: 'FailedMount', message, count: 1, retryAt: view.now },
+    };
+    const waiting = { ...view, memory: { ...view.memory, prepared: true, failures } };
+    const status = podStatus({
+      view: waiting,
+      plan: decide(waiting),
+      previous: undefined,
+      runtimeName: 'containerd',
+      hostIps: [],
+    });
+    assert.equal(told(status)['PodReadyToStartContainers'], `False FailedMount ${message}`);
+    assert.deepEqual(status.containerStatuses?.[0]?.state, {
+      waiting: { reason: 'ContainerCreating', message },
+    });
   });
 });
