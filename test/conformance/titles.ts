@@ -17,8 +17,6 @@ export type TitleClass =
   | 'needs-https-server'
   /** CPU, memory and swap managers, and resizing in place. */
   | 'needs-resource-managers'
-  /** Kinds of volume this node does not have yet. */
-  | 'needs-volume-kinds'
   /** A kernel with AppArmor. */
   | 'needs-apparmor'
   /** A container runtime with a feature that containerd 1.6 lacks. */
@@ -78,10 +76,12 @@ export const titleRules: readonly TitleRule[] = [
     /^(?:configmap|configmap_volume|secrets|secrets_volume|projected_(?:combined|configmap|secret))$/,
     'static pods may not refer to objects of the API',
   ),
+  covered(/^(?:downwardapi_volume|projected_downwardapi)$/, /provide|[mM]ode on/),
   needs(
-    'needs-volume-kinds',
+    'needs-api-server',
     /^(?:downwardapi_volume|projected_downwardapi)$/,
-    'these kinds of volume come with those of the API',
+    'a static pod does not change in place',
+    /update/,
   ),
   needs('needs-api-server', /^mirror_pod/, 'the mirror of a static pod is such an object'),
   needs('needs-api-server', 'ephemeral_containers', 'they are added to a pod through the API'),
