@@ -26,6 +26,7 @@ import type { ObservedPod } from '../runtime/observed-pod.ts';
 import { RuntimeObserver } from '../runtime/runtime-observer.ts';
 import type { HealthCheck } from '../server/health-checks.ts';
 import type { Introspection } from '../server/introspection-routes.ts';
+import type { NodeRoute } from '../server/route.ts';
 import { EarlySource } from '../sources/early-source.ts';
 import { PodSources } from '../sources/pod-sources.ts';
 import type { NodeStats } from '../stats/node-stats.ts';
@@ -41,11 +42,12 @@ import { buildPodGarbage } from './garbage-builder.ts';
 import { buildImages } from './images-builder.ts';
 import { Lifetime } from './lifetime.ts';
 import { buildLocalStorage } from './local-storage-builder.ts';
-import { buildLogRotation } from './logs-builder.ts';
+import { buildLogRotation, logRoutes } from './logs-builder.ts';
 import { declareStateMetrics } from './metrics-builder.ts';
 import { type MachineFacts, readMachineFacts } from './node-facts.ts';
 import { nodeRoutes } from './node-routes.ts';
 import { isOurs, type Owner, podFromRuntime } from './ownership.ts';
+import { PodChanges } from './pod-changes.ts';
 import { type BuiltPodServices, buildPodServices } from './pod-services-builder.ts';
 import { buildPodSources } from './pod-sources-builder.ts';
 import { preflight } from './preflight.ts';
@@ -53,9 +55,11 @@ import { runningPods } from './running-pods.ts';
 import { RuntimeLink } from './runtime-link.ts';
 import { startHealth, startNodeApi, syncLoopCheck } from './servers.ts';
 import { buildNodeStats, volumeSource } from './stats-builder.ts';
+import { buildStreamingRoutes } from './streaming-builder.ts';
 
-/** What an agent is started with. */ import { workerPorts } from './worker-ports.ts';
+import { workerPorts } from './worker-ports.ts';
 
+/** What an agent is started with. */
 export interface NodeAgentOptions {
   readonly settings: NodeAgentSettings;
   /** Whether a Kubernetes feature gate is on. */
@@ -102,6 +106,7 @@ class NodeAgent {
   readonly #lifetime: Lifetime;
   // Rooms that tell each other of changes exist before all of them do; until then nobody listens.
   #workers: PodWorkers | undefined;
+  readonly #changes = new PodChanges();
   #observer: RuntimeObserver | undefined;
   #stats: NodeStats | undefined;
 
@@ -147,7 +152,8 @@ class NodeAgent {
     });
     const looked = link.check(signal);
     const observer = this.#observe(runtime, runtimeFacts, membership);
-    await this.#serveNode(nodeName, facts, membership);
+    const containers = this.#containerRoutes(runtime, observer);
+    await this.#serveNode(nodeName, facts, membership, containers);
     const records = new PodRecords({ rootDirectory: settings.rootDirectory, clock, logger });
     const images = await buildImages({
       ...this.#options,
@@ -211,6 +217,7 @@ class NodeAgent {
         observer,
         prober,
         podMetrics,
+        changes: this.#changes,
         runtimeName: runtimeFacts.name,
       }),
       logger,
@@ -222,6 +229,7 @@ class NodeAgent {
         prober.forget(pod.metadata.uid);
         membership.pods.gone(pod);
         podMetrics.forget(pod.metadata.uid);
+        this.#changes.tell(pod.metadata.uid);
         qosClasses.refresh();
       },
     });
@@ -299,12 +307,18 @@ class NodeAgent {
   }
 
   /** What is asked of the node, once there is something to answer with. */
-  async #serveNode(nodeName: string, { addresses }: MachineFacts, membership: Membership): Promise<void> {
+  async #serveNode(
+    nodeName: string,
+    { addresses }: MachineFacts,
+    membership: Membership,
+    containers: readonly NodeRoute[],
+  ): Promise<void> {
     const { about, clock, logger, metrics, probeMetrics, settings } = this.#options;
     const routes = nodeRoutes({
       about,
       handlers: settings.nodeServer?.handlers ?? noHandlers,
       runningPods: () => runningPods(observedPods(this.#observer)),
+      containers,
       core: {
         checks: this.#checks(),
         pods: () => [...(this.#workers?.all() ?? [])].map(({ pod, status }): Pod => ({ ...pod, status })),
@@ -317,6 +331,16 @@ class NodeAgent {
     });
     const api = await startNodeApi({ ...this.#options, routes, nodeName, addresses, membership });
     this.#lifetime.onEnd(() => api.close());
+  }
+
+  #containerRoutes(runtime: CriClient, observer: RuntimeObserver): NodeRoute[] {
+    const { settings, clock } = this.#options;
+    const workers = () => this.#workers;
+    const idleMs = settings.streamIdleMs;
+    return [
+      ...logRoutes(this.#options, { workers, observer, changes: this.#changes }),
+      ...buildStreamingRoutes({ runtime, observer, workers, idleMs, clock }),
+    ];
   }
 
   async #examineMachine(hierarchy: CgroupHierarchy): Promise<MachineFacts> {

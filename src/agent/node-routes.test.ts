@@ -1,13 +1,29 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemClock } from '../concurrency/clock.ts';
+import type { ContainerRuntime } from '../runtime/container-runtime.ts';
+import type { RuntimeObserver } from '../runtime/runtime-observer.ts';
 import { endpointFacts, examplePath } from '../server/fixtures/endpoint-facts.ts';
 import { parseTarget } from '../server/request-target.ts';
 import { RouteTable } from '../server/route-table.ts';
 import { silentLogger } from '../telemetry/logger.ts';
+import { logRoutes } from './logs-builder.ts';
 import { nodeRoutes } from './node-routes.ts';
+import { PodChanges } from './pod-changes.ts';
+import { buildStreamingRoutes } from './streaming-builder.ts';
 
 const exposition = { contentType: 'text/plain', exposition: async () => '' };
+// Nobody is asked anything here.
+const rooms = {
+  runtime: {} as ContainerRuntime,
+  observer: {} as RuntimeObserver,
+  workers: () => undefined,
+  clock: systemClock,
+};
+const containers = [
+  ...logRoutes({ clock: systemClock, featureEnabled: () => false }, { ...rooms, changes: new PodChanges() }),
+  ...buildStreamingRoutes({ ...rooms, idleMs: 0 }),
+];
 const routes = nodeRoutes({
   core: {
     checks: [],
@@ -21,22 +37,11 @@ const routes = nodeRoutes({
   handlers: { flags: true, status: true, verbosity: true, profiling: true, systemLogs: true },
   runningPods: () => [],
   stats: () => undefined,
+  containers,
 });
 
 /** Endpoints of a kubelet that this node does not have yet. Whoever adds one takes it out here. */
-const notYet = new Set([
-  '/attach/{podNamespace}/{podID}/{containerName}',
-  '/attach/{podNamespace}/{podID}/{uid}/{containerName}',
-  '/checkpoint/{podNamespace}/{podID}/{containerName}',
-  '/containerLogs/{podNamespace}/{podID}/{containerName}',
-  '/exec/{podNamespace}/{podID}/{containerName}',
-  '/exec/{podNamespace}/{podID}/{uid}/{containerName}',
-  '/metrics/slis',
-  '/portForward/{podNamespace}/{podID}',
-  '/portForward/{podNamespace}/{podID}/{uid}',
-  '/run/{podNamespace}/{podID}/{containerName}',
-  '/run/{podNamespace}/{podID}/{uid}/{containerName}',
-]);
+const notYet = new Set(['/checkpoint/{podNamespace}/{podID}/{containerName}', '/metrics/slis']);
 
 test('every endpoint of a kubelet is there on its ports, or named as missing', () => {
   const ports = {

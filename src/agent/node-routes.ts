@@ -21,13 +21,15 @@ export interface NodeRoutesInput {
   readonly runningPods: () => Iterable<PodManifest>;
   /** Undefined while the agent starts. */
   readonly stats: () => NodeStats | undefined;
+  /** Logs of containers and streams into them. */
+  readonly containers: readonly NodeRoute[];
 }
 
 const systemLogDirectory = '/var/log';
 
 /** For both ports: those marked `readOnly` are served without authentication as well, where that is on. */
 export function nodeRoutes(input: NodeRoutesInput): NodeRoute[] {
-  const { core, about, handlers, runningPods, stats } = input;
+  const { core, about, handlers, runningPods, stats, containers } = input;
   const { clock } = core;
   const routes: NodeRoute[] = [
     ...coreRoutes(core),
@@ -42,6 +44,7 @@ export function nodeRoutes(input: NodeRoutesInput): NodeRoute[] {
     }),
     ...profileRoutes({ enabled: handlers.profiling, clock }),
     ...statsRoutes(stats),
+    ...containers,
     ...systemLogRoutes({ enabled: handlers.systemLogs, directory: systemLogDirectory }),
   ];
   return routes;

@@ -8,6 +8,7 @@ import type { Prober } from '../probes/prober.ts';
 import type { RuntimeObserver } from '../runtime/runtime-observer.ts';
 import type { Membership } from './cluster/membership.ts';
 import type { NodeAgentOptions } from './node-agent.ts';
+import type { PodChanges } from './pod-changes.ts';
 import type { BuiltPodServices } from './pod-services-builder.ts';
 import type { RuntimeLink } from './runtime-link.ts';
 
@@ -18,6 +19,8 @@ export interface WorkerRooms {
   readonly observer: RuntimeObserver;
   readonly prober: Prober;
   readonly podMetrics: PodMetrics;
+  /** Told whenever a worker has looked at its pod. */
+  readonly changes: PodChanges;
   readonly runtimeName: string;
 }
 
@@ -26,7 +29,7 @@ export function workerPorts(
   rooms: WorkerRooms,
 ): PodWorkerPorts {
   const { settings, featureEnabled, clock, logger, onStep } = options;
-  const { built, link, membership, observer, prober, podMetrics, runtimeName } = rooms;
+  const { built, link, membership, observer, prober, podMetrics, changes, runtimeName } = rooms;
   return {
     clock,
     logger,
@@ -51,6 +54,7 @@ export function workerPorts(
     report: (report) => {
       membership.pods.report(report);
       podMetrics.report(report);
+      changes.tell(report.pod.metadata.uid);
       for (const { object, type, reason, message } of announcements(report)) {
         membership.events.event(object, type, reason, message);
       }

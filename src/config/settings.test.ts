@@ -63,6 +63,7 @@ test('defaults in numbers', () => {
     dns: { resolvConf: '/etc/resolv.conf', clusterDns: [], clusterDomain: undefined },
     podLogsDirectory: '/var/log/pods',
     logRotation: { maxBytes: 10 * 1024 * 1024, maxFiles: 5, workers: 1, everyMs: 10_000 },
+    streamIdleMs: 14_400_000,
     seccompDefault: false,
     allowedUnsafeSysctls: [],
     stats: { housekeepingMs: 10_000, runtimeCgroup: undefined },

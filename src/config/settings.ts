@@ -162,6 +162,8 @@ export interface NodeAgentSettings {
     readonly workers: number;
     readonly everyMs: number;
   };
+  /** Streams into containers end when nothing has passed for this long; 0: never. */
+  readonly streamIdleMs: number;
   readonly seccompDefault: boolean;
   /** Names, and prefixes that end in `*`, that pods may set beside the safe ones. */
   readonly allowedUnsafeSysctls: readonly string[];
@@ -289,6 +291,7 @@ export function resolveSettings(loaded: Loaded, cwd = process.cwd()): NodeAgentS
       workers: configuration.containerLogMaxWorkers,
       everyMs: parseDuration(configuration.containerLogMonitorInterval),
     },
+    streamIdleMs: parseDuration(configuration.streamingConnectionIdleTimeout),
     seccompDefault: configuration.seccompDefault,
     allowedUnsafeSysctls: configuration.allowedUnsafeSysctls,
     userIdsPerPod: configuration.userNamespaces?.idsPerPod ?? 65_536,
