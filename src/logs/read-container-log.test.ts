@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import fc from 'fast-check';
@@ -215,6 +215,12 @@ describe('following the log of a container', () => {
     await follower.until(lines(0, 2));
     log.write(1);
     await follower.until(lines(0, 3));
+    // The follower has moved on to the new file.
+    log.write(1, { file: old });
+    await follower.until(lines(0, 4));
+    log.write(1);
+    await follower.until(lines(0, 5));
+    closeSync(old);
     end();
     await follower.done;
   });
