@@ -56,7 +56,6 @@ import { RuntimeLink } from './runtime-link.ts';
 import { startHealth, startNodeApi, syncLoopCheck } from './servers.ts';
 import { buildNodeStats, volumeSource } from './stats-builder.ts';
 import { buildStreamingRoutes } from './streaming-builder.ts';
-
 import { workerPorts } from './worker-ports.ts';
 
 /** What an agent is started with. */
