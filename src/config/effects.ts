@@ -233,6 +233,7 @@ export const EFFECTIVE_GATES: readonly GateName[] = [
   'MemoryQoS',
   'NodeDeclaredFeatures',
   'PodLevelResources',
+  'PodLogsQuerySplitStreams',
   'PreventStaticPodAPIReferences',
   'ReduceDefaultCrashLoopBackOffDecay',
   'ReloadKubeletClientCAFile',
