@@ -3,7 +3,7 @@
  *
  *     npm run bench                      everything, about 6 minutes
  *     npm run bench -- --quick           fewer repetitions, no 100 pods, under 2 minutes
- *     npm run bench -- --only one,start  parts: one, thirty, hundred, start, restart, idle, cluster
+ *     npm run bench -- --only one,start  parts: one, thirty, hundred, start, restart, idle, containers, cluster
  *     npm run bench -- --profile DIR     a CPU profile of each agent process into DIR
  *
  * Needs root, containerd, runc and the CNI plugins (as `./run` installs them) and leaves nothing behind.

@@ -1,13 +1,23 @@
 /** The parts of the bench in their order: the floor and the agent take turns, so that both see one machine. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AgentProcess } from './agent-process.ts';
+import { containers } from './containers.ts';
 import { inCluster } from './in-cluster.ts';
 import { agentEnds, agentStarts, benchContainers } from './pods-at-once.ts';
 import type { Results } from './results.ts';
 import type { Stage } from './stage.ts';
 import type { RowId } from './targets.ts';
 
-export const parts = ['start', 'idle', 'one', 'thirty', 'restart', 'hundred', 'cluster'] as const;
+export const parts = [
+  'start',
+  'idle',
+  'one',
+  'thirty',
+  'restart',
+  'hundred',
+  'containers',
+  'cluster',
+] as const;
 export type Part = (typeof parts)[number];
 
 export interface Repetitions {
@@ -53,6 +63,10 @@ export async function playParts(play: Play): Promise<void> {
   if (chosen.has('hundred')) {
     say('100 pods at once');
     await hundred(play, agent);
+  }
+  if (chosen.has('containers')) {
+    say('commands and logs');
+    await containers(stage, play.results, agent);
   }
   await agent.end();
   if (chosen.has('cluster')) {

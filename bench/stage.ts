@@ -25,6 +25,8 @@ export interface Stage {
   readonly stop: AbortSignal;
   /** For files of a part; goes away with the stage. */
   readonly directory: string;
+  /** The agent's API: `https://127.0.0.1:<port>`. */
+  readonly api: string;
   /** Starts the agent; one at a time, and the stage ends the one that is left. */
   startAgent(moreFlags?: readonly string[]): AgentProcess;
 }
@@ -76,6 +78,7 @@ export async function withStage(
       manifests,
       stop,
       directory,
+      api: `https://127.0.0.1:${ports.main}`,
       startAgent: (moreFlags = []) => {
         agent = new AgentProcess({
           program: join(copy, basename(program)),

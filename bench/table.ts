@@ -45,9 +45,9 @@ function amount(row: Row, samples: readonly number[], withP90: boolean): string 
 
 function figure({ unit: of }: Row, value: number): string {
   if (of === '') return String(value);
-  if (of === 'MiB') return value.toFixed(0);
+  if (of === 'MiB' || of === 'MB/s') return value.toFixed(0);
   if (of === '%') return value.toFixed(2);
-  return value >= 3 ? value.toFixed(2) : value.toFixed(3);
+  return value >= 3 ? value.toFixed(2) : value.toFixed(value < 0.1 ? 4 : 3);
 }
 
 function unit({ unit: of }: Row): string {

@@ -7,7 +7,7 @@ type Range = readonly [low: number, high: number];
 
 export interface Row {
   readonly work: string;
-  readonly unit: 's' | 'MiB' | '%' | '';
+  readonly unit: 's' | 'MiB' | 'MB/s' | '%' | '';
   /** The Go kubelet: one number or from–to. */
   readonly go?: { readonly typical: Range; readonly p90?: Range; readonly timesFloor?: Range };
   /** At most this many times the floor, or at most this in the row's unit. */
@@ -124,6 +124,15 @@ export const rows = {
     go: { typical: [6, 6] },
     target: { most: 6 },
   },
+  execRound: {
+    work: 'command in a container, asked for → its status',
+    unit: 's',
+    target: { timesFloor: 1.5 },
+  },
+  execRate: { work: '— output of a command', unit: 'MB/s' },
+  logRate: { work: 'log of 256 MB read by a client', unit: 'MB/s' },
+  logTail: { work: '— its last 100 lines', unit: 's' },
+  logFollow: { work: 'line written → at the client that follows', unit: 's' },
 } as const satisfies Record<string, Row>;
 
 export type RowId = keyof typeof rows;
