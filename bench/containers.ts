@@ -30,7 +30,7 @@ export async function containers(stage: Stage, results: Results, agent: AgentPro
 }
 
 /** By the agent, and by the runtime's own URL in turn. */
-async function commands({ floor, api }: Stage, results: Results, pod: string): Promise<void> {
+async function commands({ floor, api, stop }: Stage, results: Results, pod: string): Promise<void> {
   const [containerId = ''] = await benchContainers(floor.runtime);
   const straight = async (cmd: readonly string[]): Promise<string> => {
     const streams = { stdin: false, stdout: true, stderr: true, tty: false };
@@ -43,7 +43,7 @@ async function commands({ floor, api }: Stage, results: Results, pod: string): P
   };
   const time = async (url: (cmd: readonly string[]) => Promise<string>, cmd: readonly string[]) => {
     const before = now();
-    const outcome = await execSession(await url(cmd));
+    const outcome = await execSession(await url(cmd), { signal: limited(stop) });
     if (!outcome.status.includes('Success')) throw new Error(`exec failed: ${outcome.status}`);
     return { seconds: (now() - before) / 1000, outcome };
   };
@@ -77,12 +77,12 @@ async function log(
   const url = `${api}/containerLogs/bench/${pod}/main`;
   for (let round = 0; round < 3; round++) {
     const before = now();
-    await drain(await open(url));
+    await drain(await open(url), stop);
     results.agent('logRate', (megabytes * block.length) / 1e6 / ((now() - before) / 1000));
   }
   for (let round = 0; round < 20; round++) {
     const before = now();
-    await drain(await open(`${url}?tailLines=100`));
+    await drain(await open(`${url}?tailLines=100`), stop);
     results.agent('logTail', (now() - before) / 1000);
   }
   const followed = await open(`${url}?follow=true&tailLines=0`);
@@ -90,7 +90,7 @@ async function log(
   // The answer begins before the end of the log is found.
   await pause(settleMs, undefined, { signal: stop });
   for (let round = 0; round < followRounds; round++) {
-    const arrived = once(followed, 'data', { signal: AbortSignal.timeout(limitMs) });
+    const arrived = once(followed, 'data', { signal: limited(stop) });
     const before = now();
     appendFileSync(live, line);
     await arrived;
@@ -109,7 +109,12 @@ async function open(url: string): Promise<IncomingMessage> {
   return response;
 }
 
-async function drain(response: IncomingMessage): Promise<void> {
+async function drain(response: IncomingMessage, stop: AbortSignal): Promise<void> {
   response.resume();
-  await once(response, 'end', { signal: AbortSignal.timeout(limitMs) });
+  await once(response, 'end', { signal: limited(stop) });
+}
+
+/** Nothing is waited for after the bench was told to stop, or for ever. */
+function limited(stop: AbortSignal): AbortSignal {
+  return AbortSignal.any([stop, AbortSignal.timeout(limitMs)]);
 }
