@@ -24,7 +24,7 @@ import { buildImages } from './images-builder.ts';
 import { Lifetime } from './lifetime.ts';
 import { serveHealth, serveNode } from './node-api-builder.ts';
 import type { MachineFacts } from './node-facts.ts';
-import { buildPodServices } from './pod-services-builder.ts';
+import { buildPodServices, knownHostIps } from './pod-services-builder.ts';
 import { buildPodSources } from './pod-sources-builder.ts';
 import { buildProber } from './probes-builder.ts';
 import { keepQosClasses } from './qos-classes.ts';
@@ -128,7 +128,7 @@ async function start(context: AgentContext): Promise<RunningAgent> {
 
   const remembered = await membership.remembered(recorded, (uid) => observer.pod(uid));
   const podSources = [...staticSources, ...membership.pods.sources(remembered)];
-  const hostIps = facts.addresses;
+  const hostIps = () => knownHostIps(membership.node, facts);
   const prober = await buildProber(context, { runtime, observer, hierarchy, built, events, hostIps });
   const qosClasses = keepQosClasses(context, built.cgroups);
   const workers = buildWorkers(context, {

@@ -34,7 +34,7 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import { PodVolumes } from '../volumes/pod-volumes.ts';
 import { createVolumeKinds } from '../volumes/volume-kinds.ts';
 import { buildAdmission } from './admission-builder.ts';
-import type { Membership } from './cluster/membership.ts';
+import type { Membership, NodeMembership } from './cluster/membership.ts';
 import type { ImageRooms } from './images-builder.ts';
 import { measuredCgroups } from './metrics-builder.ts';
 import type { MachineFacts } from './node-facts.ts';
@@ -116,10 +116,7 @@ export async function buildPodServices(input: PodServicesInput): Promise<BuiltPo
     handlerFeatures(input, handler)?.recursiveReadOnlyMounts ?? false;
   const configs = new NodePodConfigs({
     nodeName: input.nodeName,
-    nodeAddresses: () => {
-      const known = membership.node.hostIps();
-      return known.length > 0 ? known : facts.addresses;
-    },
+    nodeAddresses: () => knownHostIps(membership.node, facts),
     nodeAllocatable: allocatable,
     dns: {
       clusterDns: settings.dns.clusterDns,
@@ -186,6 +183,15 @@ export async function buildPodServices(input: PodServicesInput): Promise<BuiltPo
     recursiveReadOnly: (pod) => recursiveReadOnly(configs.knownHandler(pod)),
     admission: buildAdmission({ ...input, allocatable, events }),
   };
+}
+
+/** What the cluster knows, or what this machine found. */
+export function knownHostIps(
+  node: Pick<NodeMembership, 'hostIps'>,
+  { addresses }: MachineFacts,
+): readonly string[] {
+  const known = node.hostIps();
+  return known.length > 0 ? known : addresses;
 }
 
 /** With `cgroupsPerQOS: false` containers go straight below the root and nobody keeps a tree. */

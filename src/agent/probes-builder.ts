@@ -15,7 +15,8 @@ export interface ProbeRooms {
   readonly hierarchy: CgroupHierarchy;
   readonly built: BuiltPodServices;
   readonly events: EventRecorder;
-  readonly hostIps: readonly string[];
+  /** Where pods of the host's network are probed. */
+  readonly hostIps: () => readonly string[];
 }
 
 export async function buildProber(context: AgentContext, input: ProbeRooms): Promise<Prober> {
@@ -36,7 +37,9 @@ export async function buildProber(context: AgentContext, input: ProbeRooms): Pro
     exec: runtime,
     ...(settings.cgroups.perQos && { processes: containerProcesses({ hierarchy, podCgroup }) }),
     memory,
-    hostIps,
+    get hostIps() {
+      return hostIps();
+    },
     onChange: (uid) => rooms.workers?.wake(uid),
   });
   // What no longer runs is not worth remembering.

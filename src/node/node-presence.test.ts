@@ -380,9 +380,11 @@ test('with registerNode false the agent waits for the object, and then keeps it 
 test('the cluster’s decisions about the node are told when known and when they change', async () => {
   const cidrs: string[] = [];
   const cordons: boolean[] = [];
+  const hostIps: string[] = [];
   const world = new PresenceWorld({
     onPodCidrs: (list) => cidrs.push(list.join()),
     onPlacement: ({ unschedulable }) => cordons.push(unschedulable),
+    onHostIps: (ips) => hostIps.push(ips.join()),
   });
   world.start();
   await world.clock.advance(1000);
@@ -393,6 +395,9 @@ test('the cluster’s decisions about the node are told when known and when they
   world.meddle((node) => ({ ...node, spec: { ...node.spec, unschedulable: true } }));
   world.change({ status: { swapBytes: 5 } });
   await world.clock.advance(2000);
+  const addresses = [{ type: 'InternalIP', address: '192.0.2.77' }];
+  world.meddle((node) => ({ ...node, status: { ...node.status, addresses } }));
+  assert.deepEqual(hostIps.slice(1), ['192.0.2.77']);
   assert.deepEqual(cidrs, ['10.1.0.0/24,fd01::/64']);
   assert.deepEqual(cordons, [false, true]);
   await world.stop();

@@ -45,6 +45,7 @@ export interface NodePresenceOptions {
   readonly onNode?: (node: Node) => void;
   readonly onPodCidrs?: (cidrs: readonly string[]) => void;
   readonly onPlacement?: (placement: NodePlacement) => void;
+  readonly onHostIps?: (ips: readonly string[]) => void;
   /** 0 to below 1; `Math.random` by default. */
   readonly random?: () => number;
   /** The host's network; read from the system by default. */

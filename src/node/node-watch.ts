@@ -1,8 +1,9 @@
 /**
  * Follows this node's own object in the API server, and tells what others have decided about the node: the
- * range of pod addresses, cordons, taints and labels. One watch, of one object, as the Node authorizer allows.
+ * range of pod addresses, addresses, cordons, taints and labels. One watch, of one object, as the Node authorizer allows.
  */
 import type { Reflector, ReflectorOptions } from '../client/api-client.ts';
+import { hostIps } from './node-addresses.ts';
 import type { Node } from './node-types.ts';
 import { isSamePlacement, type NodePlacement, type OwnNode, placementOf, podCidrsOf } from './own-node.ts';
 
@@ -16,6 +17,8 @@ export interface NodeWatchOptions {
   readonly onPodCidrs?: (cidrs: readonly string[]) => void;
   /** Labels, taints and cordon, once known and when they change: for admission. */
   readonly onPlacement?: (placement: NodePlacement) => void;
+  /** The addresses that pods show as their host's, once known and when they change. */
+  readonly onHostIps?: (ips: readonly string[]) => void;
 }
 
 export class NodeWatch {
@@ -47,11 +50,13 @@ export class NodeWatch {
 
   #tell(after: Node | undefined, before: Node | undefined): void {
     if (after === undefined) return;
-    const { onNode, onPodCidrs, onPlacement } = this.#options;
+    const { onNode, onPodCidrs, onPlacement, onHostIps } = this.#options;
     onNode?.(after);
     const cidrs = podCidrsOf(after);
     if (cidrs.length > 0 && cidrs.join() !== podCidrsOf(before).join()) onPodCidrs?.(cidrs);
     const placement = placementOf(after);
     if (before === undefined || !isSamePlacement(placement, placementOf(before))) onPlacement?.(placement);
+    const ips = hostIps(after.status?.addresses ?? []);
+    if (ips.join() !== hostIps(before?.status?.addresses ?? []).join()) onHostIps?.(ips);
   }
 }

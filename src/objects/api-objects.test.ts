@@ -156,6 +156,22 @@ describe('runtime classes', () => {
       return true;
     });
   });
+
+  it('that appear later are told to the pods that were refused, once', async () => {
+    const early = pod({ runtimeClassName: 'x' });
+    const gone = pod({ runtimeClassName: 'x' }, { uid: 'u2' });
+    for (const refused of [early, gone]) {
+      await assert.rejects(objects.runtimeClasses.handler(refused, signal), RuntimeClassNotFoundError);
+    }
+    objects.unregister('u2');
+    api.set(path, { metadata: { name: 'other' }, handler: 'other' });
+    assert.deepEqual(changed, []);
+    api.set(path, { metadata: { name: 'x' }, handler: 'runsc' });
+    assert.deepEqual(changed, ['u1']);
+    assert.equal(await objects.runtimeClasses.handler(early, signal), 'runsc');
+    api.set(path, { metadata: { name: 'x' }, handler: 'other' });
+    assert.deepEqual(changed, ['u1']);
+  });
 });
 
 describe('pull secrets', () => {

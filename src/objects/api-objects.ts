@@ -71,6 +71,7 @@ export class ApiObjects {
     this.referenced.unregister(podUid);
     this.tokens.forget(podUid);
     this.trustBundles.forget(podUid);
+    this.runtimeClasses.forget(podUid);
   }
 
   close(): void {

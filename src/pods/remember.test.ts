@@ -166,6 +166,8 @@ it('a change of objects lets go of the failures they may have caused, and of no 
       'create-container:container/web': failure('CreateContainerConfigError'),
     },
   };
+  const noClass = { 'create-sandbox:sandbox': failure('SandboxConfigError') };
+  assert.deepEqual(forgetObjectFailures({ ...emptyMemory, failures: noClass }).failures, {});
   const after = forgetObjectFailures(memory);
   assert.deepEqual(after.failures, others);
   assert.equal(forgetObjectFailures(after), after);

@@ -69,12 +69,17 @@ export function forgetUnwanted(memory: PodMemory, wanted: ReadonlySet<string>): 
   return { ...memory, failures: Object.fromEntries(kept) };
 }
 
+/** Why a sandbox failed that the runtime was not even asked for. */
+export const sandboxConfigError = 'SandboxConfigError';
+
+const configErrors = new Set(['CreateContainerConfigError', sandboxConfigError]);
+
 /**
  * Whether a failure may end with another state of the objects the pod refers to: volumes that could not be
- * set up, containers that could not be configured.
+ * set up, a sandbox or containers that could not be configured.
  */
 export function dependsOnObjects({ kind }: Pick<Action, 'kind'>, { reason }: { reason: string }): boolean {
-  return kind === 'set-up-volumes' || reason === 'CreateContainerConfigError';
+  return kind === 'set-up-volumes' || configErrors.has(reason);
 }
 
 /** Lets go of failures that {@link dependsOnObjects}; the same memory when there are none. */

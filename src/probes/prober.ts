@@ -43,7 +43,7 @@ export interface ProberOptions {
   /** Where exec probes find what they have left behind; without it, that stays. */
   readonly processes?: ContainerProcesses;
   readonly memory: ProbeMemory;
-  /** Addresses of the node, for pods on its network; the first one counts. */
+  /** Addresses of the node at the moment, for pods on its network; the first one counts, as of the last update. */
   readonly hostIps: readonly string[];
   /** The health of a pod has changed. Not called for changes that `update` answers. */
   readonly onChange: (podUid: string) => void;

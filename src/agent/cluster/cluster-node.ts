@@ -46,6 +46,8 @@ export interface ClusterNodeOptions {
   readonly onNode: (node: Node) => void;
   /** Its labels or taints are others, or known for the first time. */
   readonly onPlacement: () => void;
+  /** Its addresses are others, or known for the first time. */
+  readonly onHostIps: () => void;
 }
 
 type Runtime = Parameters<NodeMembership['runtimeFound']>[1];

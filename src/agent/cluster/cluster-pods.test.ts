@@ -47,6 +47,7 @@ beforeEach(() => {
         return ready;
       },
       reconsider() {},
+      wakeAll: () => void calls.push('wake all'),
     },
     volumes: { refresh: async ({ metadata }) => void calls.push(`refresh ${metadata.uid}`) },
   };
@@ -75,6 +76,11 @@ it('a mirror whose static pod has gone while no agent ran is deleted once the wo
   pods.handedOver(change());
   await settle();
   assert.deepEqual(api.calls(), ['DELETE pods/old-node']);
+});
+
+it('new addresses of the node are shown by every pod', () => {
+  pods.hostIpsChanged();
+  assert.deepEqual(calls, ['wake all']);
 });
 
 it('what a pod refers to is followed while it lives, and its files follow its own labels', () => {

@@ -83,6 +83,11 @@ export class ClusterPods implements PodMembership {
     this.#rooms?.workers.reconsider();
   }
 
+  /** Statuses and probes of pods show the addresses of the node. */
+  hostIpsChanged(): void {
+    this.#rooms?.workers.wakeAll();
+  }
+
   wanted({ set }: DesiredChange): void {
     for (const pod of set) {
       const worker = this.#rooms?.workers.get(pod.metadata.uid);

@@ -84,6 +84,7 @@ function joinCluster(options: MembershipOptions, cluster: ClusterSettings): Memb
       nodeUid = object.metadata.uid;
     },
     onPlacement: () => pods.placementChanged(),
+    onHostIps: () => pods.hostIpsChanged(),
   });
   return {
     api: client,

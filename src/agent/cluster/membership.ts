@@ -51,7 +51,7 @@ export interface SignedServingCertificate {
 }
 
 export interface AttachedRooms {
-  readonly workers: Pick<PodWorkers, 'get' | 'all' | 'named' | 'ready' | 'reconsider'>;
+  readonly workers: Pick<PodWorkers, 'get' | 'all' | 'named' | 'ready' | 'reconsider' | 'wakeAll'>;
   readonly volumes: Pick<PodVolumes, 'refresh'>;
 }
 

@@ -217,6 +217,16 @@ describe('executors that fail', () => {
       ['Warning | FailedMount | no space left on device'],
     ],
     [
+      { ...sandbox, attempt: 0 },
+      'sandboxConfig',
+      disk,
+      'SandboxConfigError',
+      [
+        'Normal | SandboxChanged | Pod sandbox changed, it will be killed and re-created.',
+        'Warning | FailedCreatePodSandBox | Failed to create pod sandbox: no space left on device',
+      ],
+    ],
+    [
       sandbox,
       'RunPodSandbox',
       unknown,

@@ -5,6 +5,7 @@ import { isNotFound } from '../../runtime/runtime-call-error.ts';
 import { podEventObject } from '../../telemetry/events.ts';
 import { newestSandbox } from '../instances.ts';
 import type { ActionContext } from '../pod-worker.ts';
+import { sandboxConfigError } from '../remember.ts';
 import type { Executor } from './executors.ts';
 import { failed } from './failure.ts';
 import { callPriority, type PodServices } from './pod-services.ts';
@@ -31,9 +32,11 @@ export const createSandbox: Executor<'create-sandbox'> = async (action, context,
     events.event(podEventObject(pod), 'Normal', 'SandboxChanged', message);
   }
   let podSandboxId: string;
+  let reason: string = sandboxConfigError;
   try {
     const config = await configs.sandbox(pod, action.attempt);
     const request = { config, runtimeHandler: await configs.runtimeHandler(pod) };
+    reason = 'FailedCreatePodSandBox';
     ({ podSandboxId } = await calls.run(() => runtime.runPodSandbox(request, { signal }), {
       priority: callPriority.sandbox,
       signal,
@@ -45,7 +48,7 @@ export const createSandbox: Executor<'create-sandbox'> = async (action, context,
       const message = `Failed to create pod sandbox: ${(error as Error).message}`;
       events.event(podEventObject(pod), 'Warning', 'FailedCreatePodSandBox', message);
     }
-    return failed('FailedCreatePodSandBox', error);
+    return failed(reason, error);
   }
   await seeEffect(
     {
