@@ -131,7 +131,7 @@ async function main(): Promise<number> {
   const account = (name: string, counts: TestCounts, seconds: number): void => {
     total = addCounts(total, counts);
     const verdict = counts.failed === 0 ? 'ok    ' : 'FAILED';
-    rows.push(`${verdict} ${name.padEnd(10)} ${seconds.toFixed(1).padStart(7)} s  ${closingLine(counts)}`);
+    rows.push(`${verdict} ${name.padEnd(11)} ${seconds.toFixed(1).padStart(7)} s  ${closingLine(counts)}`);
   };
   try {
     await installPackages(containerdRequirements, (text) => console.log(text));

@@ -13,19 +13,22 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { conformanceTitles, titlesIn } from '../test/conformance/titles.ts';
+import { sideBySide } from './checks/steps.ts';
 import { type AreaLine, areaLines, readTestResult, type TestResult } from './conformance/results.ts';
 
 const checkout = join(import.meta.dirname, '..');
 
-/** Test files that carry titles, apart by what they need. */
-function testFiles(): { alone: string[]; onContainerd: string[] } {
+/** Test files that carry titles, apart by what they need: nothing, a containerd to share, one of their own. */
+function testFiles(): { alone: string[]; sharing: string[]; oneByOne: string[] } {
   const files = globSync('test/**/*.test.ts', { cwd: checkout })
     .filter((file) => titlesIn(readFileSync(join(checkout, file), 'utf8')).length > 0)
     .toSorted();
-  const needsContainerd = (file: string) => /^test\/(?:e2e|conformance\/runtime)\//.test(file);
+  const sharing = files.filter((file) => file.startsWith('test/conformance/runtime/'));
+  const oneByOne = files.filter((file) => file.startsWith('test/e2e/'));
   return {
-    alone: files.filter((file) => !needsContainerd(file)),
-    onContainerd: files.filter(needsContainerd),
+    alone: files.filter((file) => !sharing.includes(file) && !oneByOne.includes(file)),
+    sharing,
+    oneByOne,
   };
 }
 
@@ -63,10 +66,11 @@ async function main(): Promise<number> {
   const isList = process.argv.includes('--list');
   const results = new Map<string, TestResult>();
   if (!isList) {
-    const { alone, onContainerd } = testFiles();
+    const { alone, sharing, oneByOne } = testFiles();
     await run(['scripts/build.ts'], results);
     await run(['--test', '--test-concurrency=1', '--test-reporter=spec', ...alone], results);
-    await run(['scripts/end-to-end.ts', ...onContainerd], results);
+    await run(['scripts/end-to-end.ts', ...sideBySide, ...sharing], results);
+    await run(['scripts/end-to-end.ts', ...oneByOne], results);
   }
   const titles = conformanceTitles().map(({ area, title, rules }) => ({
     area,

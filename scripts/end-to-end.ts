@@ -3,7 +3,9 @@
  * and a directory of their own, all taken down afterwards. `./check` runs it on the machine and once more
  * inside a virtual machine with cgroup v2.
  *
- *     node scripts/end-to-end.ts [TEST_FILE…]     (default: all of test/e2e)
+ *     node scripts/end-to-end.ts [--concurrency N] [TEST_FILE…]     (default: all of test/e2e, one at a time)
+ *
+ * Files that run at the same time share the containerd, so none of them may end it.
  *
  * The tests find what they need in the environment:
  *
@@ -26,6 +28,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { demoImages, importDemoImages } from './machine/demo-images.ts';
 import { createOwnCgroup, removeOwnCgroup } from './machine/own-cgroup.ts';
 import { startPrivateContainerd, stopPrivateContainerd } from './machine/private-containerd.ts';
@@ -35,11 +38,12 @@ const checkout = join(import.meta.dirname, '..');
 
 /** Runs node's test runner; resolves to its exit code. */
 async function runTests(
-  files: readonly string[],
+  { files, concurrency }: { files: readonly string[]; concurrency: number },
   env: NodeJS.ProcessEnv,
   stop: AbortSignal,
 ): Promise<number> {
-  const args = ['--no-warnings', '--test', '--test-concurrency=1', '--test-reporter=spec', ...files];
+  const atOnce = `--test-concurrency=${concurrency}`;
+  const args = ['--no-warnings', '--test', atOnce, '--test-reporter=spec', ...files];
   const child = spawn(process.execPath, args, {
     cwd: checkout,
     env,
@@ -82,8 +86,14 @@ async function takeDownAbandoned(): Promise<void> {
 }
 
 async function main(): Promise<number> {
-  const files =
-    process.argv.length > 2 ? process.argv.slice(2) : globSync('test/e2e/**/*.test.ts', { cwd: checkout });
+  const { values, positionals } = parseArgs({
+    options: { concurrency: { type: 'string', default: '1' } },
+    allowPositionals: true,
+  });
+  const files = positionals.length > 0 ? positionals : globSync('test/e2e/**/*.test.ts', { cwd: checkout });
+  const concurrency = Number(values.concurrency);
+  if (!Number.isInteger(concurrency) || concurrency < 1)
+    throw new Error(`--concurrency takes a number of test files, not ${values.concurrency}`);
   if (files.length === 0) throw new Error('there is no test in test/e2e');
   const stop = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => stop.abort());
@@ -113,7 +123,7 @@ async function main(): Promise<number> {
       KUBELET_TS_TEST_CGROUP_ROOT: `/${cgroup}`,
       KUBELET_TS_TEST_DIRECTORY: work,
     };
-    return await runTests(files.toSorted(), env, stop.signal);
+    return await runTests({ files: files.toSorted(), concurrency }, env, stop.signal);
   } finally {
     await takeDown(directory);
   }

@@ -9,14 +9,14 @@ import { join } from 'node:path';
 /** `covered`: a test of ours carries the title. Every other class names what it takes. */
 export type TitleClass =
   | 'covered'
-  /** Objects of the API server: config maps, secrets, mirror pods, leases, what others change in a pod. */
-  | 'needs-api-server'
+  /** What the API server or a controller does by itself: no node takes part, and a fixture proves nothing. */
+  | 'of-the-control-plane'
   /** A device plugin, its registration socket and the pod resources API. */
   | 'needs-device-plugin'
-  /** The kubelet's HTTPS server: exec, logs, /configz, statistics, certificates. */
-  | 'needs-https-server'
   /** CPU, memory and swap managers, and resizing in place. */
   | 'needs-resource-managers'
+  /** Pressure of single containers, which cgroup v2 alone measures. */
+  | 'needs-cgroup-v2'
   /** A kernel with AppArmor. */
   | 'needs-apparmor'
   /** A container runtime with a feature that containerd 1.6 lacks. */
@@ -54,55 +54,53 @@ export const titleRules: readonly TitleRule[] = [
   covered('mount_rro_linux', /does not support|invalid/),
   needs('needs-newer-runtime', 'mount_rro_linux', 'containerd 2.0 has it', /should accept recursive/),
 
-  covered('pod_conditions', /after the pod is up/),
-  needs('needs-api-server', 'pod_conditions', 'the volumes are config maps and secrets', /failing to mount/),
-
-  covered('pods', /activeDeadlineSeconds|submitted and removed|back-off|QOS Class|readiness gates/),
-  needs('needs-https-server', 'pods', 'commands and logs come over the server', /websockets/),
+  covered('pods', /^(?!.*logs from the container over websockets)/),
   needs(
-    'needs-api-server',
+    'of-the-control-plane',
     'pods',
-    'it is about what the API server does with the object',
-    /Pod Generation|should be updated|environment variables for services|collection|host IP|patch|run through/,
+    'the API server puts the plain log that the node answers with into a WebSocket',
+    /logs from the container over websockets/,
   ),
 
-  covered('runtime', /termination message|exits should run|invalid registry|pull image \[|without secret/),
+  covered('runtime'),
   covered('runtime_conformance'),
-  needs('needs-api-server', 'runtime', 'pull secrets are objects of the API', /with secret/),
   needs('needs-newer-runtime', 'image_volume', 'containerd 2.1 mounts images'),
 
+  covered('configmap', /consumable|should update/),
+  covered('secrets', /consumable/),
   needs(
-    'needs-api-server',
-    /^(?:configmap|configmap_volume|secrets|secrets_volume|projected_(?:combined|configmap|secret))$/,
-    'static pods may not refer to objects of the API',
+    'of-the-control-plane',
+    /^(?:configmap|secrets)$/,
+    'it is about which objects the API server takes, and keeps',
+    /empty (?:secret )?key|lifecycle|patch/,
   ),
-  covered(/^(?:downwardapi_volume|projected_downwardapi)$/, /provide|[mM]ode on/),
+  covered(
+    /^(?:configmap_volume|secrets_volume|downwardapi_volume|projected_(?:combined|configmap|downwardapi|secret))$/,
+  ),
+  covered(
+    /^(?:mirror_pod|mirror_pod_grace_period|pod_conditions|pod_host_ips|node_lease|ephemeral_containers)$/,
+  ),
+  covered('runtimeclass', /PodOverhead handling|schedule a Pod|reject a Pod/),
   needs(
-    'needs-api-server',
-    /^(?:downwardapi_volume|projected_downwardapi)$/,
-    'a static pod does not change in place',
-    /update/,
+    'of-the-control-plane',
+    'runtimeclass',
+    'it is about the objects alone, which the API server keeps',
+    /API operations/,
   ),
-  needs('needs-api-server', /^mirror_pod/, 'the mirror of a static pod is such an object'),
-  needs('needs-api-server', 'ephemeral_containers', 'they are added to a pod through the API'),
-  needs('needs-api-server', 'pod_host_ips', 'a node that stands alone reports no addresses'),
-  covered('runtimeclass', /PodOverhead handling/),
-  needs('needs-api-server', 'runtimeclass', 'classes are objects of the API', /\] RuntimeClass /),
   needs(
-    'needs-api-server',
-    /^(?:lease|node_lease|node_lifecycle|podtemplates|taints)$/,
-    'it is about objects of the API',
+    'of-the-control-plane',
+    /^(?:lease|node_lifecycle|podtemplates)$/,
+    'it is about the objects alone, which the API server keeps',
   ),
+  needs('of-the-control-plane', 'taints', 'a controller evicts pods by deleting their objects'),
   needs(
     'needs-device-plugin',
     /^(?:device_plugin|device_plugin_failures|podresources)$/,
     'devices come later',
   ),
-  needs(
-    'needs-https-server',
-    /^(?:container_metrics|endpoints|kubelet_tls|kubelet_server_tls|summary)$/,
-    'the server comes later',
-  ),
+  covered(/^(?:container_metrics|endpoints|kubelet_tls|kubelet_server_tls)$/),
+  covered('summary', /report resource usage/),
+  needs('needs-cgroup-v2', 'summary', 'this suite runs on the cgroups of the machine', /pressure/),
   needs('needs-resource-managers', /^(?:cpu_manager|pod_resize|swap)$/, 'the managers come later'),
 ];
 

@@ -256,13 +256,15 @@ export class Agent {
   }
 
   async eventually(what: string, is: () => Promise<boolean>, detail: () => string = () => ''): Promise<void> {
-    const deadline = Date.now() + patienceMs;
+    const started = Date.now();
     while (!(await is().catch(() => false))) {
-      if (Date.now() > deadline) {
+      const waited = Date.now() - started;
+      if (waited > patienceMs) {
         const tail = existsSync(this.path('log')) ? this.log.split('\n').slice(-25).join('\n') : '';
         throw new Error(`not ${what} within ${patienceMs / 1000} s: ${detail()}\n${tail}`);
       }
-      await pause(50);
+      // What takes long is looked at less often: each look costs the machine that is to do it.
+      await pause(Math.min(50 + waited / 10, 300));
     }
   }
 

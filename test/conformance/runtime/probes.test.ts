@@ -146,14 +146,15 @@ describe('a liveness probe that fails', () => {
     '[sig-node] [NodeConformance] [FeatureGate:SidecarContainers] Probing restartable init container should be restarted with a local redirect http liveness probe',
   )) {
     // A directory is a redirect to itself with a slash, where nothing is to be had.
-    const pod = probedPod(kind, 'local-redirect', serveFiles('mkdir /www/moved'), {
-      // On a busy machine a single failure could be that of a server that does not listen yet.
-      startupProbe: often({ tcpSocket: { port: 8080 }, failureThreshold: 60 }),
+    // The startup probe waits for the server: one that does not listen yet has redirected nobody.
+    const pod = probedPod(kind, 'local-redirect', serveFiles('mkdir /www/moved; echo ok >/www/up'), {
+      startupProbe: often({ ...http('/up'), failureThreshold: 1000 }),
       livenessProbe: often({ ...http('/moved'), ...oneFailure }),
     });
     it(title, async () => {
       await restarted(pod);
-      assert.match(agent.log, /HTTP probe failed with statuscode: 404/);
+      const failures = eventsOf(pod, 'Unhealthy').filter((line) => line.includes('Liveness probe failed'));
+      assert.match(failures[0] ?? '', /HTTP probe failed with statuscode: 404/);
     });
   }
 

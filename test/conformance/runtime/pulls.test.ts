@@ -2,36 +2,24 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { after, before, describe, it, type TestContext } from 'node:test';
-import { findProgram, runCommand } from '../../../scripts/machine/command.ts';
-import { idle, shellPod, surroundings } from '../../e2e/agent.ts';
-import { type Registry, registryProgram, startRegistry, users } from '../../registry/docker-registry.ts';
+import { idle, shellPod } from '../../e2e/agent.ts';
+import type { Registry } from '../../registry/docker-registry.ts';
+import { allowed, startClosedRegistry } from './closed-registry.ts';
 import { containerOf, reasonOf, Scenarios } from './scenarios.ts';
 
-const { agent } = new Scenarios();
-const { endpoint, image } = surroundings();
+const scenarios = new Scenarios();
+const { agent } = scenarios;
 let registry: Registry | undefined;
 let obstacle = '';
 
-/** Pushes busybox into the registry under another name, and forgets that name again. */
-async function push(reference: string): Promise<void> {
-  const ctr = findProgram('ctr') ?? 'ctr';
-  const common = ['--address', endpoint.replace(/^unix:\/\//, ''), '--namespace', 'k8s.io', 'images'];
-  await runCommand(ctr, [...common, 'tag', image, reference]);
-  const user = `alice:${users.alice.password}`;
-  await runCommand(ctr, [...common, 'push', '--plain-http', '--user', user, reference]);
-  await runCommand(ctr, [...common, 'remove', reference]);
-}
-
 before(async () => {
   try {
-    registry = await startRegistry(await registryProgram(), agent.path('registry'));
-    for (const name of ['open/app', 'closed/app']) await push(`127.0.0.1:${registry.port}/${name}:1`);
+    registry = await startClosedRegistry(agent.path('registry'), ['open/app', 'closed/app']);
   } catch (error) {
     obstacle = `no registry: ${(error as Error).message}`;
     return;
   }
-  const auth = Buffer.from(`alice:${users.alice.password}`).toString('base64');
-  const auths = { [`127.0.0.1:${registry.port}/open`]: { auth } };
+  const auths = { [`127.0.0.1:${registry.port}/open`]: allowed };
   writeFileSync(agent.path('root', 'config.json'), JSON.stringify({ auths }));
 });
 after(() => registry?.stop());
@@ -53,7 +41,7 @@ describe('a new image', () => {
     if (!pulling(context, 'pulls', 'open/app')) return;
     const pod = await agent.ready('pulls');
     assert.match(containerOf(pod, 'main')?.imageID ?? '', /sha256:/);
-    assert.match(agent.log, /reason="Pulled" message="Successfully pulled image/);
+    scenarios.logged('pulls', /reason="Pulled" message="Successfully pulled image/);
   });
 
   it('[sig-node] Container Runtime Conformance Test container runtime conformance blackbox test when running a container with a new image [NodeConformance] [Disruptive] [Serial]', async (context) => {
@@ -67,6 +55,6 @@ describe('a new image', () => {
       /^(?:ErrImagePull|ImagePullBackOff)$/.test(reasonOf(seen, 'main') ?? ''),
     );
     assert.equal(pod.status?.phase, 'Pending');
-    assert.match(agent.log, /Failed to pull image .*closed\/app/);
+    scenarios.logged('kept-out', /Failed to pull image .*closed\/app/);
   });
 });

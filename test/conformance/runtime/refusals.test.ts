@@ -53,7 +53,7 @@ describe('sysctls', () => {
   );
   it('[sig-node] Sysctls [LinuxOnly] [NodeConformance] should reject invalid sysctls [Conformance]', async () => {
     await agent.eventually('refused', async () => /no-sysctls\.json/.test(agent.log));
-    const told = agent.log.slice(agent.log.indexOf('no-sysctls.json'));
+    const told = agent.log.slice(agent.log.indexOf('no-sysctls.json')).split('\n').slice(0, 60).join('\n');
     for (const index of [0, 3]) assert.match(told, new RegExp(`sysctls\\[${index}\\]\\.name`));
     assert.doesNotMatch(told, /sysctls\[1\]/);
     assert.equal(await agent.pod('no-sysctls'), undefined);

@@ -2,11 +2,15 @@
  * One agent and many pods at once: a test file names all its pods first, they start together, and each test
  * waits for the one it is about.
  */
+import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { after, before } from 'node:test';
 import type { Container, Pod, PodManifest, PodSpec } from '../../../src/kubernetes/types.ts';
 import { Agent, type AgentOptions, shellPod } from '../../e2e/agent.ts';
 import { recordVolume, Timeline } from './recorder.ts';
+
+/** How much of a log a failure shows. */
+const shownLines = 60;
 
 export class Scenarios {
   readonly agent: Agent;
@@ -62,6 +66,27 @@ export class Scenarios {
       () => this.timeline(name).text,
     );
     return this.timeline(name);
+  }
+
+  /** The lines of the agent's log that name the pod, in their order. */
+  linesAbout(name: string): string[] {
+    return this.agent.log.split('\n').filter((line) => line.includes(`default/${name}-node"`));
+  }
+
+  /** Fails unless a line of the agent's log that names the pod matches. */
+  logged(name: string, pattern: RegExp): void {
+    const lines = this.linesAbout(name);
+    const shown = lines.slice(-shownLines).join('\n');
+    assert.ok(
+      lines.some((line) => pattern.test(line)),
+      `nothing like ${pattern} is said of ${name}:\n${shown}`,
+    );
+  }
+
+  /** Fails when a line of the agent's log that names the pod matches. */
+  neverLogged(name: string, pattern: RegExp): void {
+    const found = this.linesAbout(name).filter((line) => pattern.test(line));
+    assert.deepEqual(found.slice(-shownLines), [], `${pattern} is said of ${name}`);
   }
 
   phase(name: string, phase: string): Promise<Pod> {
