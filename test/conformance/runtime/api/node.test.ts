@@ -34,6 +34,8 @@ const configuration = {
   nodeLeaseDurationSeconds: 4,
   nodeStatusUpdateFrequency: '1s',
   nodeStatusReportFrequency: '10m',
+  // Other tests pull images into the same runtime.
+  nodeStatusMaxImages: 0,
 };
 let client: KeyedCertificate;
 const scenarios: ClusterScenarios = new ClusterScenarios({}, (agent, server) => {
