@@ -335,7 +335,11 @@ describe('an image', () => {
     const pulls = () =>
       world.runtime.requestsOf('PullImage').filter(({ image }) => image?.image.startsWith('missing')).length;
     assert.equal(pulls(), 1);
-    await loop.pass(9_999);
+    // What people and tools look for between two tries.
+    await loop.pass(1000);
+    assert.equal(bad()?.reason, 'ImagePullBackOff');
+    assert.match(bad()?.message ?? '', /^Back-off pulling image "missing": ErrImagePull: /);
+    await loop.pass(8_999);
     assert.equal(pulls(), 1);
     await loop.pass(1);
     assert.equal(pulls(), 2);

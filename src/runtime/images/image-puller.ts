@@ -100,6 +100,11 @@ const usualParallelPulls = 8;
 /** A pull that takes longer no longer counts, so that slow registries cannot hold up all others. */
 const usualHoldMs = 60_000;
 const backoffRules = { initialMs: 10_000, maxMs: 300_000 };
+/**
+ * A request that is made again this soon after a failed pull is told of the back-off: people and tools
+ * look for `ImagePullBackOff`, while the failure itself stays visible for a moment.
+ */
+const showFailureMs = 1000;
 
 /** What a metric's label says. */
 type Answer = 'true' | 'false' | 'unknown';
@@ -257,8 +262,8 @@ export class ImagePuller {
         reason: 'Failed',
         message: `Failed to pull image ${quoted}: ${failure.message}`,
       });
-      const retryAt = this.#backoff.fail(key, `${failure.reason}: ${failure.message}`);
-      return { ok: false, ...failure, retryAt };
+      const until = this.#backoff.fail(key, `${failure.reason}: ${failure.message}`);
+      return { ok: false, ...failure, retryAt: Math.min(until, this.#clock.now() + showFailureMs) };
     }
     this.#backoff.forget(key);
     if (!pulled.image) return inspectFailure(request, pulled.problem, signal);
