@@ -42,8 +42,9 @@ async function runTests(
   env: NodeJS.ProcessEnv,
   stop: AbortSignal,
 ): Promise<number> {
-  const atOnce = `--test-concurrency=${concurrency}`;
-  const args = ['--no-warnings', '--test', atOnce, '--test-reporter=spec', ...files];
+  // A test that waits for ever is to say which one it is; no file takes nearly as long, even emulated.
+  const limits = [`--test-concurrency=${concurrency}`, '--test-timeout=900000'];
+  const args = ['--no-warnings', '--test', ...limits, '--test-reporter=spec', ...files];
   const child = spawn(process.execPath, args, {
     cwd: checkout,
     env,

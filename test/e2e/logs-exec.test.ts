@@ -39,8 +39,7 @@ describe('logs and streams', () => {
     await agent.start({
       flags: [`--kubeconfig=${agent.path('kubeconfig')}`],
       configuration: {
-        // The API server comes by the address that the node tells it.
-        address: '0.0.0.0',
+        address: '127.0.0.1',
         authentication: { x509: { clientCAFile: agent.path('client-ca.crt') } },
         containerLogMaxSize: '20Ki',
         containerLogMaxFiles: 50,
@@ -55,7 +54,8 @@ describe('logs and streams', () => {
           {
             name: 'main',
             image: agent.image,
-            command: ['sh', '-c', `echo started; echo trouble >&2; ${idle}`],
+            // The runtime reads the two streams apart: lines close together may change places.
+            command: ['sh', '-c', `echo started; sleep 1; echo trouble >&2; ${idle}`],
           },
           { name: 'echo', image: agent.image, command: ['cat'], stdin: true },
           { name: 'web', image: agent.image, command: ['sh', '-c', webServer] },
@@ -97,8 +97,11 @@ describe('logs and streams', () => {
   }
 
   it('shows logs', async () => {
+    await agent.eventually(
+      'both lines written',
+      async () => (await agent.kubectl('logs', 'shell', '-c', 'main')) === 'started\ntrouble\n',
+    );
     assert.equal(await agent.kubectl('logs', 'shell', '-c', 'main', '--tail=1'), 'trouble\n');
-    assert.equal(await agent.kubectl('logs', 'shell', '-c', 'main'), 'started\ntrouble\n');
     const timed = await agent.kubectl('logs', 'shell', '-c', 'main', '--timestamps', '--limit-bytes=44');
     assert.match(timed, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}\S+ started/);
     const previous = agent.kubectl('logs', 'shell', '-c', 'main', '--previous');
@@ -249,7 +252,10 @@ describe('logs and streams', () => {
         const [response] = (await once(asked, 'response')) as [IncomingMessage];
         response.on('error', () => {});
         let text = '';
-        while (!text.endsWith('trouble\n')) text += String(((await once(response, 'data')) as [Buffer])[0]);
+        for await (const chunk of response.iterator({ destroyOnReturn: false })) {
+          text += String(chunk);
+          if (text.endsWith('trouble\n')) break;
+        }
         return response;
       });
       const url = `${api}/exec/default/shell/main?command=echo&command=hello&output=1`;
