@@ -87,9 +87,12 @@ export class ConnectionRecords {
 
   /** Nobody leaves who is being answered: then it is the newcomer. */
   #makeRoom(): void {
-    for (const record of this.#records) if (isIdle(record)) return void record.socket.destroy();
-    const [newest] = [...this.#records].slice(-1);
-    newest?.socket.destroy();
+    const records = [...this.#records];
+    const leaving = records.find(isIdle) ?? records.at(-1);
+    if (!leaving) return;
+    // At once, and not when the socket has closed: the next newcomer needs another place.
+    this.#records.delete(leaving);
+    leaving.socket.destroy();
   }
 }
 
