@@ -42,6 +42,8 @@ export interface NodeAgentOptions {
   readonly metrics: MetricsRegistry;
   /** What `/metrics/probes` shows. */
   readonly probeMetrics: MetricsRegistry;
+  /** What keeps the log from being written, if anything does; for the health check `log`. */
+  readonly logProblem?: () => string | undefined;
   /** What the node's API tells about this program. */
   readonly about: Introspection;
   /** Called around every action of every pod; for tests that stop the world between two steps. */

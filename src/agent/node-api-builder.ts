@@ -54,8 +54,11 @@ export async function serveNode(context: AgentContext, input: NodeApiRooms): Pro
 /** Nobody asks: the port is closed. */
 const noHandlers = { flags: false, status: false, verbosity: false, profiling: false, systemLogs: false };
 
-function healthChecks({ clock, rooms }: AgentContext): HealthCheck[] {
-  return [syncLoopCheck(clock, () => rooms.observer?.lastRelist)];
+function healthChecks({ clock, logProblem, rooms }: AgentContext): HealthCheck[] {
+  return [
+    ...(logProblem ? [{ name: 'log', check: logProblem }] : []),
+    syncLoopCheck(clock, () => rooms.observer?.lastRelist),
+  ];
 }
 
 /** Logs of containers and streams into them. */

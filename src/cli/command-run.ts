@@ -66,6 +66,7 @@ export async function commandRun({
       logger,
       metrics,
       probeMetrics,
+      logProblem: () => output.problem,
       about: {
         configuration: loaded.configuration,
         flags: flagTexts(given),

@@ -4,6 +4,7 @@ import type { Pod } from '../kubernetes/types.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { sendExposition } from '../telemetry/send-exposition.ts';
 import { type HealthCheck, healthRoutes, pingCheck } from './health-checks.ts';
+import { HealthIndicators } from './health-indicators.ts';
 import { sendPodList } from './pod-list.ts';
 import type { NodeRoute } from './route.ts';
 
@@ -27,8 +28,15 @@ export interface CoreRoutesInput {
 
 export function coreRoutes(input: CoreRoutesInput): NodeRoute[] {
   const { checks, pods, metrics, probeMetrics, clock, log } = input;
+  const indicators = new HealthIndicators();
   return [
-    ...healthRoutes([pingCheck, ...checks], clock, log),
+    ...healthRoutes({
+      checks: [pingCheck, ...checks],
+      onOutcome: (name, isHealthy) => indicators.observe(name, isHealthy),
+      clock,
+      log,
+    }),
+    ...indicators.routes(),
     {
       methods: ['GET'],
       path: '/pods',

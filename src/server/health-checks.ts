@@ -23,9 +23,21 @@ export const pingCheck: HealthCheck = { name: 'ping', check: () => undefined };
 /** A check that takes longer fails, milliseconds: whoever asks wants to know before they give up. */
 const checkTimeout = 5000;
 
-/** The routes for `checks`, which are asked in their order. */
-export function healthRoutes(checks: readonly HealthCheck[], clock: Clock, log: Logger): NodeRoute[] {
-  const run = (check: HealthCheck) => outcomeOf(check, clock);
+export interface HealthRoutesInput {
+  /** Asked in their order. */
+  readonly checks: readonly HealthCheck[];
+  /** Told of every run of a check. */
+  readonly onOutcome?: (name: string, isHealthy: boolean) => void;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export function healthRoutes({ checks, onOutcome, clock, log }: HealthRoutesInput): NodeRoute[] {
+  const run = async (check: HealthCheck) => {
+    const problem = await outcomeOf(check, clock);
+    onOutcome?.(check.name, problem === undefined);
+    return problem;
+  };
   const single: NodeRoute[] = checks.map((check) => ({
     methods: ['GET'],
     readOnly: true,

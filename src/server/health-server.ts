@@ -29,6 +29,6 @@ export function startHealthServer(options: HealthServerOptions): Promise<Running
     portFlag: '--healthz-port (healthzPort)',
     addressFlag: '--healthz-bind-address (healthzBindAddress)',
   };
-  const routes = healthRoutes([pingCheck, ...checks], clock, log);
+  const routes = healthRoutes({ checks: [pingCheck, ...checks], clock, log });
   return listen({ address, port, clock, log, setting }, createRouter({ routes, log }));
 }

@@ -277,6 +277,23 @@ describe('the read-only server', () => {
     }
   });
 
+  it('counts what becomes of health checks, from when it is told to', async (t) => {
+    const server = await readOnly(t, { checks: [failing] });
+    for (const path of ['/healthz', '/healthz/ping', '/healthz/other']) await ask(server, path);
+    const samples = async () =>
+      (await ask(server, '/metrics/slis')).text
+        .split('\n')
+        .filter((line) => line !== '' && !line.startsWith('#'));
+    assert.deepEqual(await samples(), [
+      'kubernetes_healthcheck{name="ping",type="healthz"} 1',
+      'kubernetes_healthcheck{name="syncloop",type="healthz"} 0',
+      'kubernetes_healthchecks_total{name="ping",type="healthz",status="success"} 2',
+      'kubernetes_healthchecks_total{name="syncloop",type="healthz",status="error"} 1',
+    ]);
+    assert.equal((await ask(server, '/metrics/slis', 'DELETE')).status, 200);
+    assert.deepEqual(await samples(), []);
+  });
+
   it('refuses what would change or run something', async (t) => {
     const server = await readOnly(t);
     for (const path of [

@@ -49,11 +49,14 @@ describe('the output of the log', () => {
 
   it('keeps no more than its capacity and tells what was lost', async () => {
     const { reader, clock, lost, output } = slowReader(0, 8);
+    assert.equal(output.problem, undefined);
     for (const line of ['one\n', 'two\n', 'six\n', 'ten\n']) output.write(line);
+    assert.equal(output.problem, '2 lines of the log could not be written');
     reader.room = 100;
     await clock.advance(20);
     assert.equal(reader.taken, 'one\ntwo\n2 lost\n');
     assert.deepEqual(lost, [2]);
+    assert.equal(output.problem, undefined);
   });
 
   it('outlives an output that is broken', () => {

@@ -38,6 +38,11 @@ export class LogOutput {
     this.#writeBytes = options.writeBytes ?? ((fd, bytes) => writeSync(fd, bytes));
   }
 
+  /** What keeps lines from being written; undefined while all of them are. */
+  get problem(): string | undefined {
+    return this.#lost === 0 ? undefined : `${this.#lost} lines of the log could not be written`;
+  }
+
   /** Takes one line, line break included. */
   write(line: string): void {
     const bytes = Buffer.from(line);
