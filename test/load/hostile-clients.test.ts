@@ -47,9 +47,9 @@ async function besiege(world: World, during: () => Promise<void>): Promise<void>
   try {
     const there = once(clients, 'message');
     const gone = once(clients, 'exit').then(() => assert.ok(clients.signalCode === null));
-    let isComplete = false;
-    void there.then(() => (isComplete = true));
-    while (!isComplete) await during();
+    const progress = { isComplete: false };
+    void there.then(() => (progress.isComplete = true));
+    while (!progress.isComplete) await during();
     await during();
     clients.send('leave');
     await gone;

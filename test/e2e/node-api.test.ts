@@ -1,0 +1,131 @@
+/** The node's API as a cluster uses it: through the API server's proxy, by kubectl, and directly with a token. */
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:https';
+import { after, before, describe, it } from 'node:test';
+import { CertificateAuthority } from '../fixtures/apiserver/certificates.ts';
+import { type ApiServer, startApiServer } from '../fixtures/apiserver/start-api-server.ts';
+import { idle, shellPod } from './agent.ts';
+import { ClusterAgent } from './cluster-agent.ts';
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+describe("the node's API", () => {
+  let server: ApiServer;
+  let agent: ClusterAgent;
+
+  before(async () => {
+    server = await startApiServer();
+    agent = new ClusterAgent(server);
+    writeFileSync(agent.path('client-ca.crt'), server.ca);
+    await agent.start({
+      configuration: {
+        // The API server comes by the node's own address.
+        address: '0.0.0.0',
+        authentication: { x509: { clientCAFile: agent.path('client-ca.crt') } },
+      },
+    });
+    await agent.nodeReady();
+    agent.create(shellPod('web', idle, { dnsPolicy: 'Default' }));
+    await agent.podReady('web');
+  });
+  after(async () => {
+    await agent.dispose();
+    await server.close();
+  });
+
+  function ask(
+    path: string,
+    options: { token?: string; method?: string; body?: string } = {},
+  ): Promise<Answer> {
+    const { token, method = 'GET', body = '' } = options;
+    return new Promise((resolve, reject) => {
+      const asked = request({
+        host: '127.0.0.1',
+        port: agent.port,
+        path,
+        method,
+        headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+        rejectUnauthorized: false,
+        agent: false,
+      });
+      asked.on('error', reject).on('response', (response: IncomingMessage) => {
+        let text = '';
+        response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+        response.on('error', reject).on('end', () => resolve({ status: response.statusCode ?? 0, text }));
+      });
+      asked.end(body);
+    });
+  }
+  const proxied = (path: string) => agent.kubectl('get', '--raw', `/api/v1/nodes/node/proxy${path}`);
+
+  it('answers the API server, which it knows by certificate', async () => {
+    assert.equal(await proxied('/healthz'), 'ok');
+    assert.match(await proxied('/healthz?verbose'), /^\[\+\]ping ok\n.*\[\+\]syncloop ok\n/s);
+    const { kubeletconfig } = JSON.parse(await proxied('/configz')) as {
+      kubeletconfig: { port: number; kind: string };
+    };
+    assert.deepEqual([kubeletconfig.kind, kubeletconfig.port], ['KubeletConfiguration', agent.port]);
+    const names = (text: string) =>
+      (JSON.parse(text) as { items: { metadata: { name: string } }[] }).items.map(
+        ({ metadata }) => metadata.name,
+      );
+    assert.deepEqual(names(await proxied('/pods')), ['web']);
+    assert.deepEqual(names(await proxied('/runningpods/')), ['web']);
+    assert.match(await proxied('/logs/'), /<pre>/);
+    assert.match(await proxied('/statusz'), /Up \(seconds\)=\d+/);
+    assert.match(await proxied('/flagz'), /^hostname-override=node$/m);
+    assert.match(await proxied('/metrics'), /^kubernetes_build_info\{/m);
+  });
+
+  it('takes nobody it does not know, and nobody without the right', async () => {
+    assert.deepEqual(await ask('/pods'), { status: 401, text: 'Unauthorized' });
+    assert.equal((await ask('/pods', { token: 'unknown' })).status, 401);
+    server.addToken('scraper-token', { name: 'scraper', groups: ['monitoring'] });
+    assert.deepEqual(await ask('/metrics', { token: 'scraper-token' }), {
+      status: 403,
+      text: 'Forbidden (user=scraper, verb=get, resource=nodes, subresource(s)=[metrics])',
+    });
+    server.addToken('trusted-token', { name: 'trusted', groups: ['monitoring'] });
+    server.grants.push({ user: 'trusted', verbs: ['get'], resources: ['nodes/metrics'] });
+    assert.equal((await ask('/metrics', { token: 'trusted-token' })).status, 200);
+    assert.equal((await ask('/pods', { token: 'trusted-token' })).status, 403);
+    assert.equal(
+      (await ask('/debug/flags/v', { token: 'trusted-token', method: 'PUT', body: '9' })).status,
+      403,
+    );
+  });
+
+  it('sets how much is logged', async () => {
+    server.addToken('admin-token', { name: 'kubernetes-admin', groups: ['system:masters'] });
+    const put = (body: string) => ask('/debug/flags/v', { token: 'admin-token', method: 'PUT', body });
+    assert.equal((await put('5')).status, 200);
+    assert.equal((await put('loud')).status, 400);
+  });
+
+  it('follows the file of client authorities without a restart', async () => {
+    const other = new CertificateAuthority('other', Date.now());
+    writeFileSync(agent.path('client-ca.crt'), other.certificate);
+    let last = 'it is answered';
+    await agent.eventually(
+      'the former authority out of force',
+      async () =>
+        proxied('/healthz').then(
+          () => false,
+          (error: Error) => /Unauthorized|provide credentials/.test((last = error.message)),
+        ),
+      () => last,
+    );
+    writeFileSync(agent.path('client-ca.crt'), server.ca);
+    await agent.eventually('the authority in force again', async () =>
+      proxied('/healthz').then(
+        (text) => text === 'ok',
+        () => false,
+      ),
+    );
+  });
+});
