@@ -277,6 +277,6 @@ describe('the configuration', () => {
       async () => (await get('/healthz')).status === 200,
     );
     assert.equal((await configz())['maxPods'], 77);
-    assert.equal((await configz())['nodeStatusReportFrequency'], '10m0s');
+    assert.equal((await configz())['nodeLeaseDurationSeconds'], configuration.nodeLeaseDurationSeconds);
   });
 });
