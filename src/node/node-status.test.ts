@@ -68,6 +68,8 @@ test('what is not known yet, and what others wrote, stays', () => {
   for (const field of ['images', 'volumesInUse', 'volumesAttached', 'runtimeHandlers'] as const) {
     assert.deepEqual(status[field], existing[field]);
   }
+  const free = nodeStatus(existing, statusFacts({ volumesInUse: [] }));
+  assert.ok(!('volumesInUse' in free), 'nothing is in use any more');
 });
 
 describe('resources', () => {

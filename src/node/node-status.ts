@@ -50,14 +50,14 @@ const namesPerImage = 5;
 
 /** The status a node should have, given the one it has. */
 export function nodeStatus(existing: NodeStatus | undefined, facts: NodeStatusFacts): DescribedStatus {
-  const { conditions: _, addresses: __, ...before } = existing ?? {};
+  const { conditions: _, addresses: __, volumesInUse: ___, ...before } = existing ?? {};
   return {
     ...before,
     ...nodeResources(existing, facts),
     daemonEndpoints: { kubeletEndpoint: { Port: facts.port } },
     nodeInfo: nodeInfo(existing?.nodeInfo, facts),
     ...(facts.images && { images: reportedImages(facts.images, facts.maxImages) }),
-    ...(facts.volumesInUse && { volumesInUse: [...facts.volumesInUse].sort() }),
+    ...volumesInUse(existing, facts),
     ...(facts.volumesAttached && { volumesAttached: [...facts.volumesAttached] }),
     ...(facts.runtimeHandlers && { runtimeHandlers: [...facts.runtimeHandlers] }),
     ...(facts.supplementalGroupsPolicy === undefined
@@ -65,6 +65,15 @@ export function nodeStatus(existing: NodeStatus | undefined, facts: NodeStatusFa
       : { features: { supplementalGroupsPolicy: facts.supplementalGroupsPolicy } }),
     ...(facts.declaredFeatures && { declaredFeatures: [...facts.declaredFeatures].sort() }),
   };
+}
+
+/** None is told by leaving the field out, so that one who had some before takes them back. */
+function volumesInUse(
+  existing: NodeStatus | undefined,
+  facts: Pick<NodeStatusFacts, 'volumesInUse'>,
+): Pick<NodeStatus, 'volumesInUse'> {
+  const inUse = facts.volumesInUse ?? existing?.volumesInUse ?? [];
+  return inUse.length > 0 ? { volumesInUse: [...inUse].sort() } : {};
 }
 
 /** `status.capacity` and `status.allocatable` as text. */

@@ -186,7 +186,8 @@ export class ClusterNode implements NodeMembership {
         port: settings.node.port,
         images: this.#images,
         maxImages: settings.node.maxImages,
-        volumesInUse: undefined,
+        // None of the kinds of volumes that there are is attached to a node.
+        volumesInUse: [],
         runtimeHandlers: runtime?.handlers.map(({ name, features }) => ({
           name,
           ...(features && {

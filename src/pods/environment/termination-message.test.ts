@@ -5,6 +5,7 @@ import { symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { cutTerminationMessage, readTerminationMessage } from './termination-message.ts';
 
@@ -50,6 +51,18 @@ describe('the termination message', () => {
       line('one ', 'P') + line('line', 'F:more') + 'strange\n' + line('cut off').slice(0, -1),
     );
     assert.equal(await read(), 'one line\nstrange\ncut off');
+  });
+
+  it('goes on into the rotated parts of the log, compressed or not, where the live one is short', async () => {
+    const lines = (from: number, count: number) =>
+      Array.from({ length: count }, (_, index) => line(`l${from + index}`)).join('');
+    await writeFile(`${log}.20260101-000000.gz`, gzipSync(lines(0, 60)));
+    await writeFile(`${log}.20260102-000000`, lines(60, 50));
+    await writeFile(log, lines(110, 5));
+    const shown = (await read()).trimEnd().split('\n');
+    assert.deepEqual([shown[0], shown.at(-1), shown.length], ['l35', 'l114', 80]);
+    rmSync(log);
+    assert.match(await read(), /^l30\n.*l109\n$/s);
   });
 
   it('takes 80 lines and 2048 bytes of a log at most', async () => {

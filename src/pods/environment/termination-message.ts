@@ -4,6 +4,8 @@
  */
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
+import { openInstance, openRotated } from '../../logs/instance-files.ts';
+import type { LogFile } from '../../logs/log-file.ts';
 
 /** Bytes taken from the file. */
 const maxFromFile = 4096;
@@ -40,7 +42,7 @@ export async function readTerminationMessage(source: TerminationMessageSource): 
   const fallsBack = source.policy === 'FallbackToLogsOnError' && source.exitCode !== 0;
   if (!fallsBack || source.log === undefined) return '';
   return await attempt('Error on reading termination message from logs', async () =>
-    logEnd(await readTail(source.log!, logTail)),
+    logEnd(await readLogTail(source.log!)),
   );
 }
 
@@ -108,6 +110,45 @@ async function tailOf(file: FileHandle, max: number): Promise<Tail> {
     length += bytesRead;
   }
   return { bytes: buffer.subarray(0, length), cut: start > 0 };
+}
+
+/**
+ * The end of a container's log over its rotated parts: right after a rotation the live one says little.
+ *
+ * Differs from the kubelet, which looks into the live one only.
+ */
+async function readLogTail(path: string): Promise<Tail> {
+  const { live, rotated } = await openInstance(path);
+  let tail: Tail = live ? await tailOfLog(live) : { bytes: Buffer.alloc(0), cut: false };
+  for (const part of rotated.toReversed()) {
+    if (tail.cut || splitLines(tail.bytes).length >= maxLogLines) break;
+    const file = await openRotated(part);
+    if (!file) continue;
+    const { bytes, cut } = await tailOfLog(file);
+    tail = { bytes: Buffer.concat([bytes, tail.bytes]), cut };
+  }
+  return tail;
+}
+
+/** At most {@link logTail} bytes; closes the file. */
+async function tailOfLog(file: LogFile): Promise<Tail> {
+  try {
+    if (!file.isCompressed) {
+      const size = await file.size();
+      const start = Math.max(0, size - logTail);
+      return { bytes: await file.read(Buffer.alloc(size - start), start), cut: start > 0 };
+    }
+    let bytes = Buffer.alloc(0);
+    let cut = false;
+    for await (const block of file.blocks()) {
+      bytes = Buffer.concat([bytes, block]);
+      cut ||= bytes.length > logTail;
+      bytes = bytes.subarray(-logTail);
+    }
+    return { bytes, cut };
+  } finally {
+    await file.close();
+  }
 }
 
 /** UTF-8 without the halves of characters that were cut through at either end. */
