@@ -3,13 +3,21 @@ import { resolve } from 'node:path';
 import type { Clock } from '../concurrency/clock.ts';
 import type { NodeAgentSettings, NodeServerSettings } from '../config/settings.ts';
 import { selfSignedServingCertificate } from '../credentials/serving-certificate.ts';
+import { AccessMetrics } from '../server/access-metrics.ts';
 import type { HealthCheck } from '../server/health-checks.ts';
 import { startHealthServer } from '../server/health-server.ts';
 import type { RunningServer } from '../server/http-listener.ts';
-import { type NodeServer, type ServingSource, startNodeServer } from '../server/node-server.ts';
+import {
+  type NodeServer,
+  type NodeServerOptions,
+  type ServingSource,
+  startNodeServer,
+} from '../server/node-server.ts';
 import { startReadOnlyServer } from '../server/read-only-server.ts';
+import { RequestMeter } from '../server/request-meter.ts';
 import type { NodeRoute } from '../server/route.ts';
 import type { Logger } from '../telemetry/logger.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 import { apiReviews } from './api-reviews.ts';
 import type { Membership } from './cluster/membership.ts';
 
@@ -34,6 +42,7 @@ export interface NodeApiInput {
   readonly addresses: readonly string[];
   /** Whom to ask about callers, and who signs certificates. */
   readonly membership: Pick<Membership, 'api' | 'servingCertificate'>;
+  readonly metrics: Metrics;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -46,16 +55,18 @@ export interface NodeApi {
 
 /** The node's API with and without authentication, where they are on. */
 export async function startNodeApi(input: NodeApiInput): Promise<NodeApi> {
-  const { settings, routes, clock, logger: log } = input;
+  const { settings, routes, metrics, clock, logger: log } = input;
+  const meter = new RequestMeter({ routes, metrics, clock });
+  const counted = { meter, accessMetrics: new AccessMetrics({ metrics, clock }) };
   const started: RunningServer[] = [];
   const close = async () => {
     await Promise.all(started.map((server) => server.close()));
   };
   try {
-    const server = settings.nodeServer && (await startSecure(settings.nodeServer, input));
+    const server = settings.nodeServer && (await startSecure(settings.nodeServer, { ...input, ...counted }));
     if (server) started.push(server);
     if (settings.readOnlyServer)
-      started.push(await startReadOnlyServer({ ...settings.readOnlyServer, routes, clock, log }));
+      started.push(await startReadOnlyServer({ ...settings.readOnlyServer, routes, meter, clock, log }));
     return { server, close };
   } catch (error) {
     await close();
@@ -63,8 +74,11 @@ export async function startNodeApi(input: NodeApiInput): Promise<NodeApi> {
   }
 }
 
-async function startSecure(settings: NodeServerSettings, input: NodeApiInput): Promise<NodeServer> {
-  const { routes, nodeName, membership, clock, logger: log } = input;
+async function startSecure(
+  settings: NodeServerSettings,
+  input: NodeApiInput & Pick<NodeServerOptions, 'meter' | 'accessMetrics'>,
+): Promise<NodeServer> {
+  const { routes, nodeName, membership, meter, accessMetrics, clock, logger: log } = input;
   const { address, port, tls, access, debuggingHandlers, reloads } = settings;
   const { api, servingCertificate } = membership;
   const server = await startNodeServer({
@@ -78,6 +92,8 @@ async function startSecure(settings: NodeServerSettings, input: NodeApiInput): P
     routes,
     debuggingHandlers,
     reloads,
+    meter,
+    accessMetrics,
     clock,
     log,
   });

@@ -30,6 +30,12 @@ export class AnswerCache<T> {
     return this.#answers.size;
   }
 
+  /** Whether {@link get} would ask nobody. */
+  has(key: string): boolean {
+    const kept = this.#answers.get(key);
+    return kept !== undefined && this.#options.clock.now() < kept.until;
+  }
+
   async get(key: string, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const { clock } = this.#options;
     const kept = this.#answers.get(key);

@@ -9,6 +9,7 @@
 import { createHmac, randomBytes, type X509Certificate } from 'node:crypto';
 import type { Clock } from '../concurrency/clock.ts';
 import type { Logger } from '../telemetry/logger.ts';
+import type { AccessMetrics } from './access-metrics.ts';
 import { AnswerCache } from './answer-cache.ts';
 import { certificateUser } from './certificate-user.ts';
 import type { Reviews } from './reviews.ts';
@@ -33,6 +34,7 @@ export interface AuthenticationOptions {
   /** Absent: tokens do not count. */
   readonly tokens?: { readonly reviews: Pick<Reviews, 'tokenReview'>; readonly cacheTtlMs: number };
   readonly anonymous: boolean;
+  readonly metrics: AccessMetrics;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -67,7 +69,10 @@ export class Authentication {
     let isWrong = false;
     if (certificates && certificate) {
       const user = this.#byCertificate(certificate);
-      if (user) return withGroup(user);
+      if (user) {
+        this.#options.metrics.certificate(certificate.leaf.validToDate.getTime());
+        return withGroup(user);
+      }
       isWrong = true;
     }
     const token = bearerToken(authorization);
@@ -86,11 +91,13 @@ export class Authentication {
   }
 
   async #byToken(token: string): Promise<User | undefined> {
-    const { tokens, log } = this.#options;
+    const { tokens, metrics, log } = this.#options;
     if (!tokens || token.length > longestToken) return undefined;
     const digest = createHmac('sha256', this.#digestKey).update(token).digest('base64');
     try {
-      return await this.#tokens.get(digest, (signal) => tokens.reviews.tokenReview(token, signal));
+      return await metrics.token(this.#tokens.has(digest), () =>
+        this.#tokens.get(digest, (signal) => metrics.fetch(() => tokens.reviews.tokenReview(token, signal))),
+      );
     } catch (error) {
       log.error('A bearer token could not be reviewed by the API server', error);
       return undefined;

@@ -8,6 +8,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Clock } from '../concurrency/clock.ts';
 import type { Logger } from '../telemetry/logger.ts';
+import type { AccessMetrics } from './access-metrics.ts';
 import { Authentication } from './authentication.ts';
 import { type Authorizer, alwaysAllow, WebhookAuthorization } from './authorization.ts';
 import { disabledDebugging } from './debugging-paths.ts';
@@ -15,6 +16,7 @@ import { FileWatch } from './file-watch.ts';
 import type { RunningServer } from './http-listener.ts';
 import { type ConnectionLimits, HttpsListener, type ServingPair, usualLimits } from './https-listener.ts';
 import { nodeAdmission } from './node-admission.ts';
+import type { RequestMeter } from './request-meter.ts';
 import type { Reviews } from './reviews.ts';
 import type { NodeRoute } from './route.ts';
 import { createRouter } from './router.ts';
@@ -57,6 +59,8 @@ export interface NodeServerOptions {
   readonly debuggingHandlers: boolean;
   /** Which files are read again when they change. */
   readonly reloads: { readonly clientCa: boolean; readonly serving: boolean };
+  readonly meter: RequestMeter;
+  readonly accessMetrics: AccessMetrics;
   /** {@link usualLimits} by default. */
   readonly limits?: ConnectionLimits;
   readonly clock: Clock;
@@ -142,7 +146,12 @@ export async function startNodeServer(options: NodeServerOptions): Promise<NodeS
   const routes = options.debuggingHandlers
     ? options.routes
     : [...options.routes.filter(({ debugging }) => !debugging), ...disabledDebugging];
-  const router = createRouter({ routes, admission: admissionOf(options, listener, log), log });
+  const router = createRouter({
+    routes,
+    admission: admissionOf(options, listener, log),
+    meter: (request) => options.meter.begin('readwrite', request),
+    log,
+  });
   try {
     await begin();
   } catch (error) {
@@ -161,7 +170,7 @@ export async function startNodeServer(options: NodeServerOptions): Promise<NodeS
 }
 
 function admissionOf(
-  { access, reviews, clock, nodeName }: NodeServerOptions,
+  { access, reviews, accessMetrics: metrics, clock, nodeName }: NodeServerOptions,
   listener: HttpsListener,
   log: Logger,
 ) {
@@ -173,11 +182,12 @@ function admissionOf(
         'give --kubeconfig',
     );
   }
-  const asked = reviews ?? noReviews;
+  const asked = reviews ? metrics.reviews(reviews) : noReviews;
   const authentication = new Authentication({
     certificates: clientCaFile !== undefined,
     ...(tokens.enabled && { tokens: { reviews: asked, cacheTtlMs: tokens.cacheTtlMs } }),
     anonymous,
+    metrics,
     clock,
     log,
   });

@@ -6,6 +6,7 @@ import type { Clock } from '../concurrency/clock.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { disabledDebugging } from './debugging-paths.ts';
 import { listen, type RunningServer } from './http-listener.ts';
+import type { RequestMeter } from './request-meter.ts';
 import type { NodeRoute } from './route.ts';
 import { createRouter } from './router.ts';
 
@@ -14,13 +15,14 @@ export interface ReadOnlyServerOptions {
   port: number;
   /** Those that are not marked `readOnly` are left out. */
   routes: readonly NodeRoute[];
+  meter: RequestMeter;
   clock: Clock;
   log: Logger;
 }
 
 /** Resolves when requests are served; rejects with a `ListenError` that tells what to change. */
 export function startReadOnlyServer(options: ReadOnlyServerOptions): Promise<RunningServer> {
-  const { address, port, clock } = options;
+  const { address, port, clock, meter } = options;
   const log = options.log.with({ logger: 'server' });
   const setting = {
     server: 'the read-only API',
@@ -28,5 +30,8 @@ export function startReadOnlyServer(options: ReadOnlyServerOptions): Promise<Run
     addressFlag: '--address (address)',
   };
   const routes = [...options.routes.filter(({ readOnly }) => readOnly), ...disabledDebugging];
-  return listen({ address, port, clock, log, setting }, createRouter({ routes, log }));
+  return listen(
+    { address, port, clock, log, setting },
+    createRouter({ routes, meter: (request) => meter.begin('readonly', request), log }),
+  );
 }

@@ -38,6 +38,8 @@ export interface RouterOptions {
   readonly routes: readonly NodeRoute[];
   /** Without it everybody may ask everything there is. */
   readonly admission?: Admission;
+  /** Told of each request before it is looked at; its answer is called when the request is over. */
+  readonly meter?: (request: AnyRequest) => () => void;
   readonly log: Logger;
 }
 
@@ -46,7 +48,7 @@ const malformed: Refusal = {
   text: '400 Bad Request: the path is not encoded as it should be\n',
 };
 
-export function createRouter({ routes, admission, log }: RouterOptions): Router {
+export function createRouter({ routes, admission, meter, log }: RouterOptions): Router {
   const table = new RouteTable(routes);
   const admit = async (request: AnyRequest, target: RequestTarget, signal: AbortSignal) =>
     admission ? await admission.admit(request, target, signal) : { user: undefined };
@@ -126,13 +128,21 @@ export function createRouter({ routes, admission, log }: RouterOptions): Router 
   }
 
   return {
-    request: (request, response) => void serve(request, response as ServerResponse),
+    request: (request, response) => {
+      const end = meter?.(request);
+      if (end) response.once('close', end);
+      void serve(request, response as ServerResponse);
+    },
     upgrades: (request) => {
       const target = parseTarget(request.url ?? '/');
       const found = target && table.find(request.method ?? '', target);
       return isRoute(found) && found.route.upgrade !== undefined;
     },
-    upgrade: (request, socket, head) => void upgrade(request, socket, head),
+    upgrade: (request, socket, head) => {
+      const end = meter?.(request);
+      if (end) socket.once('close', end);
+      void upgrade(request, socket, head);
+    },
   };
 }
 

@@ -5,11 +5,13 @@ import { describe, it, type TestContext } from 'node:test';
 import { VirtualClock } from '../concurrency/virtual-clock.ts';
 import type { Pod } from '../kubernetes/types.ts';
 import { silentLogger } from '../telemetry/logger.ts';
+import { silentMetrics } from '../telemetry/metrics.ts';
 import { type CoreRoutesInput, coreRoutes } from './core-routes.ts';
 import type { HealthCheck } from './health-checks.ts';
 import { startHealthServer } from './health-server.ts';
 import { ListenError, type RunningServer } from './http-listener.ts';
 import { startReadOnlyServer } from './read-only-server.ts';
+import { RequestMeter } from './request-meter.ts';
 
 interface Answer {
   status: number;
@@ -71,7 +73,13 @@ async function readOnly(t: TestContext, options: Partial<CoreRoutesInput> = {}) 
     ...options,
   });
   const { log = silentLogger } = options;
-  const server = await startReadOnlyServer({ ...loopback, clock, log, routes });
+  const server = await startReadOnlyServer({
+    ...loopback,
+    clock,
+    log,
+    routes,
+    meter: new RequestMeter({ routes, metrics: silentMetrics, clock }),
+  });
   t.after(() => server.close());
   return server;
 }
