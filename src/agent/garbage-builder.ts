@@ -23,7 +23,7 @@ export interface PodGarbageRooms {
  * running.
  */
 export function buildPodGarbage(
-  { settings, clock, logger }: Pick<NodeAgentOptions, 'settings' | 'clock' | 'logger'>,
+  { settings, clock, logger, metrics }: Pick<NodeAgentOptions, 'settings' | 'clock' | 'logger' | 'metrics'>,
   { built, observer, workers, sources, nodeName, events }: PodGarbageRooms,
 ): PodGarbage {
   const { directories, services, volumes } = built;
@@ -64,6 +64,7 @@ export function buildPodGarbage(
     podUidLabel: runtimeLabels.podUid,
     nodeName,
     events,
+    metrics,
     clock,
     logger,
   });

@@ -11,6 +11,7 @@ import type { NodeStats } from '../stats/node-stats.ts';
 import type { VolumeSource } from '../stats/volume-source.ts';
 import type { Labels, Metrics } from '../telemetry/metrics.ts';
 import type { MetricsRegistry } from '../telemetry/metrics-registry.ts';
+import { pluginName } from '../volumes/volume-metrics.ts';
 
 export interface StateMetricsRooms {
   readonly workers: PodWorkers;
@@ -171,18 +172,6 @@ function declareVolumes(
       return tally(found);
     },
   );
-}
-
-const pluginNames: Readonly<Record<string, string>> = {
-  configMap: 'kubernetes.io/configmap',
-  downwardAPI: 'kubernetes.io/downward-api',
-  emptyDir: 'kubernetes.io/empty-dir',
-  hostPath: 'kubernetes.io/host-path',
-  persistentVolumeClaim: 'kubernetes.io/csi',
-};
-
-function pluginName(kind: string): string {
-  return pluginNames[kind] ?? `kubernetes.io/${kind.toLowerCase()}`;
 }
 
 /** How often each set of labels occurs. */

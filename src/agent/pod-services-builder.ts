@@ -17,6 +17,7 @@ import { podIdRange } from '../pods/environment/sub-ids.ts';
 import { cutTerminationMessage, readTerminationMessage } from '../pods/environment/termination-message.ts';
 import { UserNamespaces } from '../pods/environment/user-namespaces.ts';
 import type { PodServices } from '../pods/executors/pod-services.ts';
+import { HookMetrics } from '../pods/hooks/hook-metrics.ts';
 import { NodePodConfigs, type PodUserNamespaces } from '../pods/pod-configs.ts';
 import type { PodRecords } from '../pods/pod-records.ts';
 import type { PodWorkerPorts } from '../pods/pod-worker.ts';
@@ -33,6 +34,7 @@ import type { Logger } from '../telemetry/logger.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { PodVolumes } from '../volumes/pod-volumes.ts';
 import { createVolumeKinds } from '../volumes/volume-kinds.ts';
+import { VolumeMetrics } from '../volumes/volume-metrics.ts';
 import { buildAdmission } from './admission-builder.ts';
 import type { Membership, NodeMembership } from './cluster/membership.ts';
 import type { ImageRooms } from './images-builder.ts';
@@ -86,7 +88,7 @@ const callHoldMs = { usual: 1000, longest: 5000 };
  * when what an earlier agent kept on disk cannot be read.
  */
 export async function buildPodServices(input: PodServicesInput): Promise<BuiltPodServices> {
-  const { settings, facts, clock, logger, observer, records, runtime, membership } = input;
+  const { settings, facts, clock, logger, metrics, observer, records, runtime, membership } = input;
   const { events, objects } = membership;
   const { rootDirectory, podLogsDirectory } = settings;
   const node = nodeResources(facts, settings);
@@ -111,6 +113,7 @@ export async function buildPodServices(input: PodServicesInput): Promise<BuiltPo
       events,
       clock,
     }),
+    metrics: new VolumeMetrics({ metrics, clock }),
   });
   const recursiveReadOnly = (handler: string) =>
     handlerFeatures(input, handler)?.recursiveReadOnlyMounts ?? false;
@@ -168,6 +171,7 @@ export async function buildPodServices(input: PodServicesInput): Promise<BuiltPo
       clock,
     }),
     events,
+    hookMetrics: new HookMetrics(metrics),
     clock,
     logger,
   };

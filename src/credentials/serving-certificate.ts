@@ -12,7 +12,7 @@ import type { ApiClient } from '../client/api-client.ts';
 import { type Clock, sleep } from '../concurrency/clock.ts';
 import { readFileIfExists, writeFileAtomically } from '../linux/atomic-file.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import type { Metrics } from '../telemetry/metrics.ts';
+import type { Counter, Metrics } from '../telemetry/metrics.ts';
 import { retryDelay, rotationTime } from './certificate-pace.ts';
 import { certificateRequest, generateKey, keyPem, selfSignedCertificate } from './certificate-request.ts';
 import { ApprovalNotice, CertificateRefusedError, signCertificate } from './certificate-signing.ts';
@@ -106,6 +106,7 @@ interface Names {
 export class ServingCertificate {
   readonly #options: ServingCertificateOptions;
   readonly #notice: ApprovalNotice;
+  readonly #failures: Counter;
   readonly #rotated;
   #current: StoredCertificate | undefined;
   #rotateAt = 0;
@@ -121,6 +122,10 @@ export class ServingCertificate {
       name: 'kubelet_certificate_manager_server_rotation_seconds',
       help: 'How long the former serving certificate had been in use when it was renewed, in seconds.',
       buckets: rotationBuckets,
+    });
+    this.#failures = metrics.counter({
+      name: 'kubelet_server_expiration_renew_errors',
+      help: '[ALPHA] Times that renewing the serving certificate failed.',
     });
     metrics.observedGauge(
       {
@@ -179,6 +184,7 @@ export class ServingCertificate {
         }
       } catch (error) {
         if (!signal.aborted && !changed.aborted) {
+          this.#failures.inc();
           logger.error('The serving certificate could not be renewed, trying again', error);
           await sleep(clock, retryDelay(++failures, error, random), end.signal).catch(() => {});
         }

@@ -29,7 +29,8 @@ import { refreshSubPath, wantsSubPathRefresh } from './sub-path-refresh.ts';
 import { bindSubPath } from './sub-paths.ts';
 import { readVolumeFile } from './volume-file.ts';
 import type { MountedVolume } from './volume-kind.ts';
-import { refreshableVolume, setUpVolume, type VolumeKinds } from './volume-kinds.ts';
+import { refreshableVolume, setUpVolume, type VolumeKinds, volumeSourceName } from './volume-kinds.ts';
+import type { VolumeMetrics } from './volume-metrics.ts';
 
 /** Some volumes of a pod are not set up. `message` is that of the `FailedMount` event. */
 export class PodVolumesError extends AggregateError {
@@ -68,6 +69,7 @@ const refreshesAtOnce = 8;
 export class PodVolumes {
   readonly #root: string;
   readonly #kinds: VolumeKinds;
+  readonly #metrics: VolumeMetrics | undefined;
   /** Volumes labelled for SELinux, by pod: the label of the first container counts. */
   readonly #labelled = new Map<string, Set<string>>();
   /** By pod: the volumes that are being set up. */
@@ -80,8 +82,9 @@ export class PodVolumes {
   });
 
   /** `rootDirectory` is the kubelet's (`/var/lib/kubelet`). */
-  constructor(options: { rootDirectory: string; kinds: VolumeKinds }) {
+  constructor(options: { rootDirectory: string; kinds: VolumeKinds; metrics?: VolumeMetrics }) {
     this.#root = options.rootDirectory;
+    this.#metrics = options.metrics;
     this.#kinds = options.kinds;
   }
 
@@ -104,7 +107,8 @@ export class PodVolumes {
     this.#unfinished.set(pod.metadata.uid, unfinished);
     const outcomes = await Promise.allSettled(
       volumes.map(async (volume) => {
-        const mounted = await setUpVolume(this.#kinds, volume, place, signal);
+        const setUp = setUpVolume(this.#kinds, volume, place, signal);
+        const mounted = await (this.#metrics?.mount(volumeSourceName(volume), setUp) ?? setUp);
         unfinished.delete(volume.name);
         return mounted;
       }),

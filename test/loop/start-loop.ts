@@ -14,6 +14,7 @@ import { announcements } from '../../src/pods/announcements.ts';
 import { PodDirectories } from '../../src/pods/environment/pod-directories.ts';
 import { executeWith, type StepHook } from '../../src/pods/executors/executors.ts';
 import type { PodServices } from '../../src/pods/executors/pod-services.ts';
+import { HookMetrics } from '../../src/pods/hooks/hook-metrics.ts';
 import { NodePodConfigs } from '../../src/pods/pod-configs.ts';
 import { PodRecords } from '../../src/pods/pod-records.ts';
 import type { PodReport, PodWorkerPorts } from '../../src/pods/pod-worker.ts';
@@ -332,6 +333,7 @@ function buildServices(
     records: outside.guard('records.', records),
     calls: new Limiter({ limit: 4, holdMs: 1000, clock }),
     events: recorder,
+    hookMetrics: new HookMetrics(silentMetrics),
     clock,
     logger,
   };

@@ -6,6 +6,7 @@ import { runtimeLabels } from '../../src/kubernetes/pod-identity.ts';
 import type { Pod } from '../../src/kubernetes/types.ts';
 import { PodGarbage } from '../../src/runtime/garbage/pod-garbage.ts';
 import { silentLogger } from '../../src/telemetry/logger.ts';
+import { silentMetrics } from '../../src/telemetry/metrics.ts';
 import { containerConfig, sandboxConfig } from '../fixtures/cri-runtime/requests.ts';
 import { assertNoTimers, startLoop } from './start-loop.ts';
 import { until } from './turns.ts';
@@ -208,6 +209,7 @@ describe('what an earlier agent has left', () => {
       podUidLabel: runtimeLabels.podUid,
       nodeName: 'node',
       events: { event: () => assert.fail('nothing goes wrong') },
+      metrics: silentMetrics,
       clock,
       logger: {
         ...silentLogger,

@@ -19,22 +19,6 @@ const reasons: readonly (readonly [reason: string, ...names: string[]])[] = [
     'apiserver_audit_event_total',
     'apiserver_audit_requests_rejected_total',
   ],
-  [
-    'not counted yet: who may use the API of the node',
-    'apiserver_client_certificate_expiration_seconds',
-    'apiserver_delegated_authn_request_duration_seconds',
-    'apiserver_delegated_authn_request_total',
-    'apiserver_delegated_authz_request_duration_seconds',
-    'apiserver_delegated_authz_request_total',
-    'authentication_token_cache_active_fetch_count',
-    'authentication_token_cache_fetch_total',
-    'authentication_token_cache_request_duration_seconds',
-    'authentication_token_cache_request_total',
-    'kubelet_http_inflight_requests',
-    'kubelet_http_requests_duration_seconds',
-    'kubelet_http_requests_total',
-    'kubelet_websocket_streaming_requests_total',
-  ],
   ['no CSI yet', 'csi_operations_seconds', 'plugin_manager_total_plugins'],
   [
     'no dynamic resource allocation yet',
@@ -120,18 +104,10 @@ const reasons: readonly (readonly [reason: string, ...names: string[]])[] = [
     'kubelet_imagemanager_inmemory_pullintents_usage_percent',
   ],
   [
-    'not counted yet: hooks',
-    'kubelet_lifecycle_handler_http_fallbacks_total',
-    'kubelet_sleep_action_terminated_early_total',
-  ],
-  [
     'not counted yet: leavings of pods',
-    'kubelet_orphan_pod_cleaned_volumes',
-    'kubelet_orphan_pod_cleaned_volumes_errors',
     'kubelet_orphaned_runtime_pods_total',
     'kubelet_restarted_pods_total',
   ],
-  ['not counted yet: failures to renew the serving certificate', 'kubelet_server_expiration_renew_errors'],
   [
     'of Windows',
     'kubelet_started_host_process_containers_errors_total',
@@ -140,7 +116,6 @@ const reasons: readonly (readonly [reason: string, ...names: string[]])[] = [
   [
     'not counted yet: how long work on volumes takes',
     'kubelet_volume_metric_collection_duration_seconds',
-    'storage_operation_duration_seconds',
     'volume_operation_total_seconds',
   ],
   [

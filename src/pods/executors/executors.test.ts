@@ -7,8 +7,10 @@ import type { ObservedContainer, ObservedPod } from '../../runtime/observed-pod.
 import { RuntimeCallError, RuntimeErrorCode } from '../../runtime/runtime-call-error.ts';
 import { ContainerConfigError } from '../../runtime/translation/container-config-error.ts';
 import { silentLogger } from '../../telemetry/logger.ts';
+import { silentMetrics } from '../../telemetry/metrics.ts';
 import type { Action } from '../action.ts';
 import { testPod } from '../fixtures/pod-model.ts';
+import { HookMetrics } from '../hooks/hook-metrics.ts';
 import { emptyMemory } from '../pod-view.ts';
 import { executeWith, executors } from './executors.ts';
 import type { PodServices } from './pod-services.ts';
@@ -91,6 +93,7 @@ function scene(broken: Readonly<Record<string, Error>> = {}, shown: ObservedPod 
       erase: act('erase', undefined),
     },
     objects: { release: act('release', undefined) },
+    hookMetrics: new HookMetrics(silentMetrics),
     records: { write: act('write', undefined), remove: act('remove', undefined) },
     calls: new Limiter(4),
     events: {

@@ -8,6 +8,7 @@ import type { ContainerConfig, PodSandboxConfig } from '../../runtime/generated/
 import type { ObservedContainer, ObservedPod, ObservedSandbox } from '../../runtime/observed-pod.ts';
 import type { EventRecorder } from '../../telemetry/events.ts';
 import type { Logger } from '../../telemetry/logger.ts';
+import type { HookMetrics } from '../hooks/hook-metrics.ts';
 import type { PodRecord } from '../pod-records.ts';
 
 /** Everything executors may call. */
@@ -45,6 +46,7 @@ export interface PodServices {
   readonly records: { write(record: PodRecord): Promise<void>; remove(uid: string): Promise<void> };
   /** Bounds the calls that cost the runtime work; see {@link callPriority}. */
   readonly calls: Limiter;
+  readonly hookMetrics: HookMetrics;
   readonly events: EventRecorder;
   readonly clock: Clock;
   readonly logger: Logger;

@@ -19,7 +19,7 @@ export interface PostStart {
 /** Runs the postStart hook of a container that has just started; a container whose hook fails is stopped. */
 export async function runPostStart({ place, containerId, context, services }: PostStart): Promise<Outcome> {
   const { pod, observed, signal } = context;
-  const { runtime, clock, events, observer } = services;
+  const { runtime, events, observer } = services;
   const object = podEventObject(pod, place.fieldPath);
   try {
     await runLifecycleHook(
@@ -33,7 +33,7 @@ export async function runPostStart({ place, containerId, context, services }: Po
         onHttpFallback: (host) =>
           events.event(object, 'Warning', 'LifecycleHTTPFallback', httpFallbackMessage(host)),
       },
-      { runtime, clock },
+      services,
     );
     return { ok: true };
   } catch (error) {

@@ -10,7 +10,7 @@ import type { Executor } from './executors.ts';
  * too long is told in an event and holds nothing up: the container is stopped all the same.
  */
 export const runPreStop: Executor<'run-pre-stop'> = async (action, { pod, observed, signal }, services) => {
-  const { clock, events, runtime } = services;
+  const { clock, events } = services;
   const container = observed.containers.find(({ id }) => id === action.containerId);
   const handler = container && preStopHandler(pod, container);
   const place = findContainer(pod.spec, action.container);
@@ -35,7 +35,7 @@ export const runPreStop: Executor<'run-pre-stop'> = async (action, { pod, observ
         onHttpFallback: (host) =>
           events.event(object, 'Warning', 'LifecycleHTTPFallback', httpFallbackMessage(host)),
       },
-      { runtime, clock },
+      services,
     );
   } catch (error) {
     // Aborted because the container has ended, or a shorter grace period came: nothing to complain about.

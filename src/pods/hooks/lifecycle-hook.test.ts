@@ -4,9 +4,12 @@ import type { AddressInfo } from 'node:net';
 import { after, describe, it } from 'node:test';
 import { VirtualClock } from '../../concurrency/virtual-clock.ts';
 import type { LifecycleHandler } from '../../kubernetes/types.ts';
+import { MetricsRegistry } from '../../telemetry/metrics-registry.ts';
+import { HookMetrics } from './hook-metrics.ts';
 import { type HookServices, runLifecycleHook } from './lifecycle-hook.ts';
 
 const clock = new VirtualClock();
+const metrics = new MetricsRegistry();
 const servers: Server[] = [];
 after(() => servers.forEach((server) => server.close()));
 
@@ -33,7 +36,7 @@ function call(handler: LifecycleHandler, signal = new AbortController().signal) 
       signal,
       onHttpFallback: (host) => fallbacks.push(host),
     },
-    { runtime, clock },
+    { runtime, hookMetrics: new HookMetrics(metrics), clock },
   );
   return { ended, fallbacks, commands };
 }
@@ -74,6 +77,7 @@ describe('a lifecycle hook', () => {
     const { ended, fallbacks } = call({ httpGet: { port, scheme: 'HTTPS', httpHeaders: headers } });
     await ended;
     assert.deepEqual(fallbacks, ['127.0.0.1']);
+    assert.match(await metrics.exposition(), /^kubelet_lifecycle_handler_http_fallbacks_total 1$/m);
     assert.equal(seen.at(-1)?.['authorization'], undefined);
   });
 
@@ -90,5 +94,6 @@ describe('a lifecycle hook', () => {
     const cut = call({ sleep: { seconds: 5 } }, abort.signal).ended;
     abort.abort(new Error('ended'));
     await assert.rejects(cut, /ended/);
+    assert.match(await metrics.exposition(), /^kubelet_sleep_action_terminated_early_total 1$/m);
   });
 });

@@ -6,11 +6,13 @@ import { type Clock, sleep } from '../../concurrency/clock.ts';
 import type { Container, LifecycleHandler } from '../../kubernetes/types.ts';
 import type { ContainerRuntime } from '../../runtime/container-runtime.ts';
 import { HookError } from './hook-error.ts';
+import type { HookMetrics } from './hook-metrics.ts';
 import { askHttpHook } from './http-hook.ts';
 
 /** What hooks are run with. */
 export interface HookServices {
   readonly runtime: Pick<ContainerRuntime, 'execSync'>;
+  readonly hookMetrics: HookMetrics;
   readonly clock: Clock;
 }
 
@@ -32,7 +34,10 @@ export interface HookCall {
 const shownOutput = 1024;
 
 /** Resolves when the hook is done. Rejects with {@link HookError}, a runtime error, or the signal's reason. */
-export async function runLifecycleHook(call: HookCall, { runtime, clock }: HookServices): Promise<void> {
+export async function runLifecycleHook(
+  call: HookCall,
+  { runtime, hookMetrics, clock }: HookServices,
+): Promise<void> {
   const { handler, container, containerId, signal } = call;
   if (handler.exec) {
     const cmd = handler.exec.command ?? [];
@@ -50,12 +55,18 @@ export async function runLifecycleHook(call: HookCall, { runtime, clock }: HookS
       container,
       podIp: call.podIp,
       signal,
-      onFallback: call.onHttpFallback,
+      onFallback(host) {
+        hookMetrics.httpFallback();
+        call.onHttpFallback(host);
+      },
     });
     return;
   }
   if (handler.sleep) {
-    await sleep(clock, handler.sleep.seconds * 1000, signal);
+    await sleep(clock, handler.sleep.seconds * 1000, signal).catch((error: unknown) => {
+      hookMetrics.sleepCutShort();
+      throw error;
+    });
     return;
   }
   throw new HookError('the hook has no handler this node can run (exec, httpGet or sleep)');

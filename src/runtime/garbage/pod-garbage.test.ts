@@ -9,6 +9,7 @@ import { FakeRuntime } from '../../../test/fixtures/cri-runtime/fake-runtime.ts'
 import { sandboxConfig } from '../../../test/fixtures/cri-runtime/requests.ts';
 import { VirtualClock } from '../../concurrency/virtual-clock.ts';
 import { silentLogger } from '../../telemetry/logger.ts';
+import { MetricsRegistry } from '../../telemetry/metrics-registry.ts';
 import type { ObservedContainer } from '../observed-pod.ts';
 import { RuntimeErrorCode } from '../runtime-call-error.ts';
 import { decideOrphans } from './orphans.ts';
@@ -87,6 +88,7 @@ describe('orphans', () => {
 describe('clearing away what pods left', () => {
   let base: string;
   let clock: VirtualClock;
+  let metrics: MetricsRegistry;
   let runtime: FakeRuntime;
   let desired: Set<string> | undefined;
   let told: string[];
@@ -94,6 +96,7 @@ describe('clearing away what pods left', () => {
   beforeEach(() => {
     base = mkdtempSync(join(tmpdir(), 'pod-garbage-'));
     clock = new VirtualClock();
+    metrics = new MetricsRegistry();
     runtime = new FakeRuntime({ clock, images: ['busybox'] });
     desired = new Set();
     told = [];
@@ -125,6 +128,7 @@ describe('clearing away what pods left', () => {
       podUidLabel,
       nodeName: 'n',
       events: { event: (_object, _type, reason, message) => told.push(`${reason}: ${message}`) },
+      metrics,
       clock,
       logger: { ...silentLogger, error: (_message, error) => told.push((error as Error).message) },
       ...options,
@@ -145,6 +149,7 @@ describe('clearing away what pods left', () => {
     await twice(garbage());
     assert.deepEqual(await readdir(at('pods')), ['u2']);
     assert.deepEqual(told, []);
+    assert.match(await metrics.exposition(), /^kubelet_orphan_pod_cleaned_volumes 1$/m);
   });
 
   for (const path of [
@@ -163,6 +168,7 @@ describe('clearing away what pods left', () => {
       assert.ok(existsSync(at('pods/u1/volumes/kubernetes.io~empty-dir/cache/file')));
       assert.deepEqual(await readdir(at('pods')), ['u1']);
       assert.equal(told.length, 1, 'told once');
+      assert.match(await metrics.exposition(), /^kubelet_orphan_pod_cleaned_volumes_errors 1$/m);
       assert.match(told[0] ?? '', /the orphaned pod u1 stays: .* is not empty/);
     });
   }

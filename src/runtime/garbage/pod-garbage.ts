@@ -7,6 +7,7 @@
 import { type Clock, sleep } from '../../concurrency/clock.ts';
 import type { EventRecorder } from '../../telemetry/events.ts';
 import type { Logger } from '../../telemetry/logger.ts';
+import type { Gauge, Metrics } from '../../telemetry/metrics.ts';
 import type { ContainerRuntime } from '../container-runtime.ts';
 import type { ObservedContainer } from '../observed-pod.ts';
 import {
@@ -44,6 +45,7 @@ export interface PodGarbageOptions {
   readonly podUidLabel: string;
   readonly nodeName: string;
   readonly events: EventRecorder;
+  readonly metrics: Metrics;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -53,12 +55,23 @@ const everyMs = 60_000;
 /** Looks once a minute for dead containers beyond what is kept, and for what gone pods have left. */
 export class PodGarbage {
   readonly #options: PodGarbageOptions;
+  readonly #cleaned: Gauge;
+  readonly #failed: Gauge;
   #since: ReadonlyMap<string, number> = new Map();
   /** Trouble that has been told; told again only when it changes. */
   readonly #told = new Map<string, string>();
 
   constructor(options: PodGarbageOptions) {
     this.#options = options;
+    const { metrics } = options;
+    this.#cleaned = metrics.gauge({
+      name: 'kubelet_orphan_pod_cleaned_volumes',
+      help: '[ALPHA] Pods nobody knows whose volumes the last round has cleared away.',
+    });
+    this.#failed = metrics.gauge({
+      name: 'kubelet_orphan_pod_cleaned_volumes_errors',
+      help: '[ALPHA] Pods nobody knows whose volumes the last round could not clear away.',
+    });
   }
 
   /** Collects once a minute until `signal` aborts. */
@@ -112,15 +125,21 @@ export class PodGarbage {
     const view = { onDisk, desired: desired(), isLookedAfter, inRuntime, since: this.#since };
     const { erase, since } = decideOrphans(view, clock.now());
     this.#since = since;
+    let cleaned = 0;
+    let failed = 0;
     for (const uid of erase) {
       signal.throwIfAborted();
       // Others were erased meanwhile, which may have taken long.
       if (isLookedAfter(uid) || desired()?.has(uid) !== false) continue;
-      await this.#attempt(`orphan ${uid}`, signal, async () => {
+      const erase = async () => {
         await this.#erase(uid, signal);
+        cleaned++;
         logger.info('Removed what was left of a pod that nobody knows any more', { podUID: uid });
-      });
+      };
+      await this.#attempt(`orphan ${uid}`, signal, erase, () => failed++);
     }
+    this.#cleaned.set(cleaned);
+    this.#failed.set(failed);
     const ids = new Set(containers.map(({ id }) => id));
     await removeDeadLinks({
       ...this.#options,
