@@ -106,4 +106,6 @@ export interface ReflectorOptions<T> {
     readonly removed: readonly T[];
     readonly synced: boolean;
   }) => void;
+  /** The server has refused (403): what is known gets older until it allows again, which is tried on. */
+  readonly onRefused?: () => void;
 }

@@ -274,6 +274,29 @@ test('a server that ignores streaming lists is asked for an ordinary one', async
   assert.deepEqual(followed.changes, [{ set: 1, removed: 0, synced: true }]);
 });
 
+test('a refusal is told, and whoever gives up on it leaves nothing behind', async () => {
+  const server = new Collection();
+  const clock = new VirtualClock();
+  const reflectors = createReflectors({ client: server, clock, random: () => 0, logger: silentLogger });
+  const controller = new AbortController();
+  let refusals = 0;
+  const reflector = reflectors<Thing>({
+    path: '/api/v1/things',
+    onChange: () => {},
+    onRefused: () => {
+      if (++refusals === 2) controller.abort();
+    },
+  });
+  const running = reflector.run(controller.signal);
+  await settle();
+  server.faults = [500, 403, 403].map((status) => new ApiError({ status, reason: '', message: 'no' }));
+  server.drop();
+  await clock.advance(60_000);
+  await running;
+  assert.equal(refusals, 2);
+  assert.equal(clock.nextTimer(), undefined);
+});
+
 test('a consumer that throws is not followed', async () => {
   const server = new Collection();
   const reflectors = createReflectors({

@@ -263,6 +263,8 @@ class FollowingReflector<T> implements Reflector<T> {
     const startOver = error instanceof StartOverError;
     if (gone || startOver || (error instanceof ApiError && error.reason === 'BadEvent'))
       this.#version = undefined;
+    if (error instanceof ApiError && error.status === 403) this.#options.onRefused?.();
+    if (signal.aborted) return;
     this.#complain(error);
     // The first 410 in a row is the ordinary end of an old version: no reason to wait.
     if (gone && this.#failures++ === 0) return;

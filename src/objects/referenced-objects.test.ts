@@ -160,6 +160,23 @@ describe('watched objects', () => {
     assert.deepEqual(changes, []);
   });
 
+  it('are let go of at once when the server refuses them after the last pod', async () => {
+    api.set(configMaps, configMap('1'));
+    const objects = referenced('Watch');
+    objects.register(withConfig('u1'));
+    assert.equal(await valueOf(objects), '1');
+    api.refuseWatches();
+    assert.equal(api.watches.size, 1, 'a pod refers to it, so it is tried again');
+    objects.unregister('u1');
+    api.refuseWatches();
+    assert.equal(api.watches.size, 0);
+    assert.equal(clock.nextTimer(), undefined);
+    api.set(configMaps, configMap('2'));
+    objects.register(withConfig('u2'));
+    assert.equal(await valueOf(objects), '2');
+    objects.close();
+  });
+
   it('follow the changed spec of a pod', async () => {
     const objects = referenced('Watch');
     objects.register(withConfig('u1', 'app'));

@@ -143,11 +143,23 @@ export class ReferencedObjects {
   #leave(key: string, podUid: string): void {
     const entry = this.#entries.get(key);
     if (!entry?.pods.delete(podUid) || entry.pods.size > 0) return;
-    entry.cancelLinger = this.#options.clock.after(lingerMs, () => {
-      this.#entries.delete(key);
-      entry.followed.stop();
-      this.#options.memory?.forget(entry.reference);
-    });
+    entry.cancelLinger = this.#options.clock.after(lingerMs, () => this.#letGo(key, entry));
+  }
+
+  #letGo(key: string, entry: Entry): void {
+    this.#entries.delete(key);
+    entry.cancelLinger?.();
+    entry.followed.stop();
+    this.#options.memory?.forget(entry.reference);
+  }
+
+  /**
+   * A node may follow only what its pods refer to, so a watch that has to begin anew after the last of them
+   * is refused. The next pod is not to be shown what was known before that.
+   */
+  #refused(key: string): void {
+    const entry = this.#entries.get(key);
+    if (entry?.pods.size === 0) this.#letGo(key, entry);
   }
 
   #follow(key: string, reference: ObjectReference): FollowedObject<unknown> {
@@ -158,7 +170,9 @@ export class ReferencedObjects {
     if (strategy === 'Watch') {
       const path = collectionPath(reference);
       const { logger } = this.#options;
-      return WatchedObject.start({ createReflector, path, namespace, name, read, onChange, clock, logger });
+      const onRefused = () => this.#refused(key);
+      const told = { onChange, onRefused };
+      return WatchedObject.start({ createReflector, path, namespace, name, read, ...told, clock, logger });
     }
     const serveMs = strategy === 'Cache' ? cacheTtlMs : () => 0;
     return PolledObject.start({ read, serveMs, pollMs: () => Math.max(serveMs(), syncMs), onChange, clock });

@@ -19,6 +19,8 @@ export interface WatchedObjectOptions<T> {
   readonly read: (signal: AbortSignal) => Promise<T | undefined>;
   /** Told when the object has changed or gone, and of its first state when that comes late. */
   readonly onChange: () => void;
+  /** Told when the server refuses to go on telling. */
+  readonly onRefused: () => void;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -49,6 +51,7 @@ export class WatchedObject<T extends Followable> implements FollowedObject<T> {
       path: options.path,
       query: { fieldSelector: `metadata.name=${options.name}` },
       onChange: () => this.#changed(),
+      onRefused: options.onRefused,
     });
   }
 
