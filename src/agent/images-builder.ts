@@ -20,6 +20,8 @@ export interface ImageRoomsInput extends Pick<NodeAgentOptions, 'settings' | 'cl
   readonly runtimeName: string;
   readonly nodeName: string;
   readonly membership: Membership;
+  /** Images that pods mount as volumes. */
+  readonly volumeImages: () => Iterable<string>;
   readonly signal: AbortSignal;
 }
 
@@ -46,6 +48,7 @@ export async function buildImages(input: ImageRoomsInput): Promise<ImageRooms> {
     rules: images.collection,
     nodeName,
     events: membership.events,
+    volumeImages: input.volumeImages,
     onListed: async (ids, askedAt) => {
       membership.node.imageUsed(undefined);
       await access?.prune(ids, askedAt);

@@ -8,6 +8,7 @@ import type { NodeAgentSettings } from '../config/settings.ts';
 import { CgroupHierarchy } from '../linux/cgroupfs.ts';
 import { NodeEvents } from '../node/node-events.ts';
 import type { StepHook } from '../pods/executors/executors.ts';
+import { volumeImages } from '../pods/image-volumes.ts';
 import { PodRecords } from '../pods/pod-records.ts';
 import type { PodWorkers } from '../pods/pod-workers.ts';
 import type { Introspection } from '../server/introspection-routes.ts';
@@ -107,6 +108,7 @@ async function start(context: AgentContext): Promise<RunningAgent> {
     runtimeName: runtimeRooms.name,
     nodeName,
     membership,
+    volumeImages: () => volumeImages([...(context.rooms.workers?.all() ?? [])].map(({ pod }) => pod)),
   });
   const built = await buildPodServices({
     ...context,

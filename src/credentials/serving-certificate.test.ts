@@ -4,6 +4,7 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { systemClock } from '../concurrency/clock.ts';
+import { settle, VirtualClock } from '../concurrency/virtual-clock.ts';
 import { silentLogger } from '../telemetry/logger.ts';
 import { silentMetrics } from '../telemetry/metrics.ts';
 import { CertificateStore } from './certificate-store.ts';
@@ -109,4 +110,34 @@ test('the cluster signs for the addresses, and anew when they change', async () 
   assert.equal(cluster.filed.length, 3);
   second.abort();
   await runningAgain;
+});
+
+test('a request that nobody approves is said, with the command that approves it', async () => {
+  await using directory = await temporaryDirectory();
+  const cluster = await SigningCluster.start();
+  cluster.approves = false;
+  const clock = new VirtualClock();
+  const told: string[] = [];
+  const certificate = new ServingCertificate({
+    client: cluster,
+    nodeName: 'worker-1',
+    store: new CertificateStore({ directory: directory.path, name: 'kubelet-server', clock }),
+    onChange: () => assert.fail('there is no certificate'),
+    logger: { ...silentLogger, warn: (message, fields) => told.push(`${message} ${JSON.stringify(fields)}`) },
+    metrics: silentMetrics,
+    clock,
+    random: () => 0,
+  });
+  certificate.setAddresses([{ type: 'InternalIP', address: '10.0.0.7' }]);
+  const end = new AbortController();
+  const running = certificate.run(end.signal);
+  await until(() => cluster.filed.length === 1);
+  await settle();
+  await clock.advance(15_000);
+  end.abort(new Error('the test is over'));
+  await running.catch(() => {});
+  const name = cluster.filed[0];
+  assert.equal(told.length, 1);
+  assert.match(told[0] ?? '', /waits for approval.*kubernetes\.io\/kubelet-serving/);
+  assert.ok(told[0]?.includes(`kubectl certificate approve ${name}`), told[0]);
 });

@@ -4,7 +4,7 @@ import type { ContainerPlace } from '../kubernetes/init-containers.ts';
 import type { Pod } from '../kubernetes/types.ts';
 import type { ImageOutcome, ImageRequest } from '../runtime/images/image-puller.ts';
 import { testPod } from './fixtures/pod-model.ts';
-import { ImageVolumes } from './image-volumes.ts';
+import { ImageVolumes, volumeImages } from './image-volumes.ts';
 
 const { signal } = new AbortController();
 let asked: { image: string; policy: string }[];
@@ -104,4 +104,8 @@ describe('the images of volumes', () => {
     volumes.forget(pod.metadata.uid);
     assert.throws(() => volumes.reference(pod.metadata.uid, 'model'), /not been fetched/);
   });
+});
+
+it('the images of all volumes of pods are known by their references', () => {
+  assert.deepEqual(volumeImages([pod, testPod()]), ['models/big:1', 'models/other:1']);
 });

@@ -103,3 +103,10 @@ export class ImageVolumes {
     this.#references.delete(podUid);
   }
 }
+
+/** The references of all images that these pods have as volumes. */
+export function volumeImages(pods: readonly Pod[]): string[] {
+  return pods.flatMap(({ spec }) =>
+    (spec.volumes ?? []).flatMap(({ image }) => (image?.reference ? [image.reference] : [])),
+  );
+}

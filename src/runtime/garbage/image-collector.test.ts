@@ -70,6 +70,15 @@ describe('image collector', () => {
     assert.deepEqual(events, []);
   });
 
+  it('an image that is only mounted as a volume is in use', async () => {
+    add('a:1', 'b:1');
+    const collecting = collector({ volumeImages: () => ['b:1', 'gone:1'] });
+    await collecting.collect(signal);
+    await clock.advance(3 * minute);
+    await collecting.freeAll(signal);
+    assert.deepEqual(await left(), ['docker.io/library/b:1']);
+  });
+
   it('tells when there is not enough to remove', async () => {
     add('a:1');
     const collecting = collector();
@@ -116,6 +125,7 @@ describe('image collector', () => {
       runtime: {
         listImages: runtime.listImages,
         listContainers: runtime.listContainers,
+        imageStatus: runtime.imageStatus,
         removeImage: runtime.removeImage,
         imageFsInfo: runtime.imageFsInfo,
         status: async (...args) => ({

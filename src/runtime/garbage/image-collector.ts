@@ -27,7 +27,7 @@ import {
 export interface ImageCollectorOptions {
   readonly runtime: Pick<
     ContainerRuntime,
-    'listImages' | 'listContainers' | 'removeImage' | 'imageFsInfo' | 'status'
+    'listImages' | 'listContainers' | 'imageStatus' | 'removeImage' | 'imageFsInfo' | 'status'
   >;
   readonly rules: ImageRules;
   readonly rootDirectory: string;
@@ -38,6 +38,8 @@ export interface ImageCollectorOptions {
   readonly metrics?: Metrics | undefined;
   /** Space of the file system a directory is on; the kernel's answer by default. */
   readonly diskSpace?: (directory: string) => Promise<DiskSpace>;
+  /** Images that pods mount as volumes, as the pods name them: the runtime does not tell that they are in use. */
+  readonly volumeImages?: () => Iterable<string>;
   /** Told the ids of all images after each look, with the time of asking. */
   readonly onListed?: (ids: ReadonlySet<string>, askedAt: number) => Promise<void>;
 }
@@ -164,14 +166,16 @@ export class ImageCollector {
     const askedAt = clock.now();
     // Containers after images: one that comes in between keeps its image.
     const { images: listed } = await runtime.listImages({ filter: undefined }, { signal });
-    const [{ containers }, sandboxImages] = await Promise.all([
+    const [{ containers }, sandboxImages, volumeImages] = await Promise.all([
       runtime.listContainers({ filter: undefined }, { signal }),
       this.#sandboxImages(signal),
+      this.#volumeImages(signal),
     ]);
     const images = listed.flatMap((image) => this.#onNode(image));
     const inUse = new Set(
       containers.flatMap(({ image, imageRef, imageId }) => [image?.image ?? '', imageRef, imageId]),
     );
+    for (const id of volumeImages) inUse.add(id);
     inUse.delete('');
     const now = clock.now();
     this.#uses = noteUses(this.#uses, images, new Set([...inUse, ...this.#touched.keys()]), now);
@@ -190,6 +194,16 @@ export class ImageCollector {
     const message = `ImageID is not valid, skipping, image: ${names.join(', ')}`;
     events.event({ kind: 'Node', name: nodeName }, 'Warning', 'InvalidImageID', message);
     return [];
+  }
+
+  /** Ids of the images that are mounted as volumes. */
+  async #volumeImages(signal: AbortSignal): Promise<string[]> {
+    const { runtime, volumeImages = () => [] } = this.#options;
+    const ids = [...new Set(volumeImages())].map(async (image) => {
+      const spec = { image, annotations: {}, userSpecifiedImage: image, runtimeHandler: '', imageRef: '' };
+      return (await runtime.imageStatus({ image: spec, verbose: false }, { signal })).image?.id ?? '';
+    });
+    return await Promise.all(ids);
   }
 
   /** The image of sandboxes' own processes. Newer runtimes pin it; containerd before 1.7 only tells it. */
