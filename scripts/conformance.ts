@@ -13,7 +13,6 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { conformanceTitles, titlesIn } from '../test/conformance/titles.ts';
-import { sideBySide } from './checks/steps.ts';
 import { type AreaLine, areaLines, readTestResult, type TestResult } from './conformance/results.ts';
 
 const checkout = join(import.meta.dirname, '..');
@@ -69,7 +68,7 @@ async function main(): Promise<number> {
     const { alone, sharing, oneByOne } = testFiles();
     await run(['scripts/build.ts'], results);
     await run(['--test', '--test-concurrency=1', '--test-reporter=spec', ...alone], results);
-    await run(['scripts/end-to-end.ts', ...sideBySide, ...sharing], results);
+    await run(['scripts/end-to-end.ts', ...sharing], results);
     await run(['scripts/end-to-end.ts', ...oneByOne], results);
   }
   const titles = conformanceTitles().map(({ area, title, rules }) => ({

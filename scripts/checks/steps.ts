@@ -16,7 +16,10 @@ function testFiles(...patterns: string[]): string[] {
   return globSync(patterns).toSorted();
 }
 
-/** Tests that need a containerd or a kernel of their own; they have steps of their own. */
+/**
+ * Tests that need a containerd or a kernel of their own; they have steps of their own, and those under
+ * conformance's titles their own command, `npm run conformance`.
+ */
 const elsewhere = /^test\/(e2e\/|conformance\/runtime\/|vm\/inside\/|contract\/containerd\.)/;
 
 const nodeTest = ['node', '--no-warnings', '--test', '--test-reporter=spec'];
@@ -25,8 +28,6 @@ const nodeTest = ['node', '--no-warnings', '--test', '--test-reporter=spec'];
 const containerdTests = ['test/e2e/**/*.test.ts', 'test/contract/containerd.test.ts'];
 
 const endToEnd = ['node', '--no-warnings', 'scripts/end-to-end.ts'];
-/** How many files of the conformance suite share the machine: their pods mostly wait. */
-export const sideBySide = ['--concurrency', '3'];
 const virtualMachine = ['node', '--no-warnings', 'test/vm/run.ts', '--time-limit', '2300', '--'];
 
 /** Every step; the current directory is the checkout. */
@@ -48,7 +49,6 @@ export function checkSteps(): Step[] {
   const unit = testFiles('src/**/*.test.ts', 'scripts/**/*.test.ts');
   const fixtures = testFiles('test/**/*.test.ts').filter((file) => !elsewhere.test(file));
   const onContainerd = testFiles(...containerdTests);
-  const conformance = testFiles('test/conformance/runtime/**/*.test.ts');
   // What makes no difference to the kernel's cgroups is not run again on an emulated machine.
   const inVirtualMachine = [
     ...onContainerd.filter((file) => /pod-life|recovery|command-line|stats/.test(file)),
@@ -66,14 +66,6 @@ export function checkSteps(): Step[] {
     tests('unit', 'tests beside the code', 600, ...nodeTest, '--test-isolation=none', ...unit),
     tests('fixtures', 'tests across rooms', 900, ...nodeTest, '--test-concurrency=1', ...fixtures),
     tests('e2e', "real containerd on this machine's cgroups", 1200, ...endToEnd, ...onContainerd),
-    tests(
-      'conformance',
-      "titles of Kubernetes' suites on real containerd",
-      1200,
-      ...endToEnd,
-      ...sideBySide,
-      ...conformance,
-    ),
     tests(
       'vm',
       'real containerd on a cgroup v2 kernel',
