@@ -8,6 +8,7 @@ import type { GivenFlags } from '../config/flags/flags.ts';
 import { KUBERNETES_VERSION } from '../config/kubernetes-version.ts';
 import { type LoadedConfiguration, type LoadOptions, loadFromFlags } from '../config/load-configuration.ts';
 import { resolveSettings } from '../config/settings.ts';
+import { shownConfiguration } from '../config/shown-configuration.ts';
 import { createLogger, type RootLogger } from '../telemetry/create-logger.ts';
 import { LogOutput } from '../telemetry/log-output.ts';
 import type { Logger } from '../telemetry/logger.ts';
@@ -68,7 +69,7 @@ export async function commandRun({
       probeMetrics,
       logProblem: () => output.problem,
       about: {
-        configuration: loaded.configuration,
+        configuration: shownConfiguration(loaded.configuration),
         flags: flagTexts(given),
         version,
         startedAt: Date.now(),

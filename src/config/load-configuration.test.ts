@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { describeConfigurationError } from './configuration-error.ts';
 import { listFields } from './kubelet-configuration.ts';
 import { type LoadedConfiguration, type LoadOptions, loadConfiguration } from './load-configuration.ts';
+import { shownConfiguration } from './shown-configuration.ts';
 
 const HEAD = 'apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n';
 
@@ -442,4 +443,14 @@ test('property: no file makes it throw', () => {
     }),
     { numRuns: 300 },
   );
+});
+
+test('a configuration is shown with durations in the one form that Go prints', () => {
+  const configuration = withFile('syncFrequency: 10m\nshutdownGracePeriod: 90s\nclusterDomain: 10m\n');
+  const shown = shownConfiguration(configuration) as typeof configuration;
+  assert.equal(shown.syncFrequency, '10m0s');
+  assert.equal(shown.shutdownGracePeriod, '1m30s');
+  assert.equal(shown.authorization.webhook.cacheAuthorizedTTL, '5m0s');
+  assert.equal(shown.clusterDomain, '10m');
+  assert.equal(configuration.syncFrequency, '10m');
 });
