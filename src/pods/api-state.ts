@@ -2,7 +2,7 @@
  * What the API server's object of a pod tells the node beyond what is wanted of the pod: an end that was
  * decided elsewhere or by an earlier agent, and what others have written into the status. Pure.
  */
-import { isKubeletCondition } from '../kubernetes/kubelet-conditions.ts';
+import { disruption, isKubeletCondition } from '../kubernetes/kubelet-conditions.ts';
 import { isStaticPod } from '../kubernetes/pod-identity.ts';
 import type { Pod, PodCondition, PodStatus } from '../kubernetes/types.ts';
 import type { TerminalVerdict } from './pod-view.ts';
@@ -10,14 +10,16 @@ import type { TerminalVerdict } from './pod-view.ts';
 /** The end the API server has on record; a pod with one is never run again. */
 export function recordedEnd(pod: Pod): TerminalVerdict | undefined {
   if (isStaticPod(pod)) return undefined;
-  const { phase, reason, message, containerStatuses, initContainerStatuses } = pod.status ?? {};
+  const { phase, reason, message, conditions, containerStatuses, initContainerStatuses } = pod.status ?? {};
   if (phase !== 'Succeeded' && phase !== 'Failed') return undefined;
   // An end without a word about any container is that of a pod no node has let in.
   const refused = !containerStatuses?.length && !initContainerStatuses?.length;
+  const disrupted = conditions?.find((condition) => condition.type === disruption.type);
   return {
     phase,
     ...(reason && { reason }),
     ...(message && { message }),
+    ...(disrupted?.reason === disruption.reason && { disruption: disrupted.message ?? '' }),
     ...(refused && { refused }),
   };
 }
@@ -32,7 +34,7 @@ export function recordedStart(pod: Pod): number | undefined {
 /** The conditions in the API server's object that are not the node's: readiness gates, for example. */
 export function foreignConditions(pod: Pod): PodCondition[] {
   if (isStaticPod(pod)) return [];
-  return (pod.status?.conditions ?? []).filter(({ type }) => !isKubeletCondition(type));
+  return (pod.status?.conditions ?? []).filter((condition) => !isKubeletCondition(condition));
 }
 
 /**
@@ -42,6 +44,6 @@ export function foreignConditions(pod: Pod): PodCondition[] {
 export function statusToBuildOn(pod: Pod, last: PodStatus | undefined): PodStatus | undefined {
   if (isStaticPod(pod) || pod.status === undefined) return last;
   if (last === undefined) return pod.status;
-  const own = (last.conditions ?? []).filter(({ type }) => isKubeletCondition(type));
+  const own = (last.conditions ?? []).filter(isKubeletCondition);
   return { ...last, conditions: [...own, ...foreignConditions(pod)] };
 }

@@ -38,6 +38,11 @@ export interface TerminalVerdict {
   /** Whole seconds the containers get between TERM and KILL; absent for what the pod's spec says. */
   readonly graceSeconds?: number;
   /**
+   * The node has ended the pod for the sake of others: message of its condition `DisruptionTarget` (reason
+   * `TerminationByKubelet`), which is told together with the end.
+   */
+  readonly disruption?: string;
+  /**
    * The node has not let the pod in. Nothing of it has run, and nothing is written down: a restarted agent
    * asks anew, since the reason may be gone.
    */
@@ -54,6 +59,8 @@ export interface Holding {
   readonly since: number;
   /** When it is decided for good, epoch milliseconds; infinity for never. */
   readonly until: number;
+  /** Others have ended for it: what they leave is kept for it. */
+  readonly madeRoom?: true;
 }
 
 /** An attempt that went wrong and when the next one may be made. */

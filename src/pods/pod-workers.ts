@@ -7,7 +7,12 @@ import { isStaticPod, podKey } from '../kubernetes/pod-identity.ts';
 import type { Pod } from '../kubernetes/types.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { HeldPods } from './admission/held-pods.ts';
-import type { AdmissionDecision, Occupants } from './admission/pod-admission.ts';
+import {
+  type AdmissionAnswer,
+  type AdmissionDecision,
+  type Occupants,
+  preempted,
+} from './admission/pod-admission.ts';
 import { recordedEnd, recordedStart } from './api-state.ts';
 import { isLive } from './instances.ts';
 import type { PodRecord } from './pod-records.ts';
@@ -29,7 +34,7 @@ export interface PodWorkersOptions {
    * Asked for each pod the node has never run, and again (with what it waits for) while the answer is that it
    * waits. Without it every pod may run.
    */
-  readonly admit?: (pod: Pod, occupants: Occupants, held?: Holding) => AdmissionDecision;
+  readonly admit?: (pod: Pod, occupants: Occupants, held?: Holding) => AdmissionAnswer;
 }
 
 /** All workers by uid, and the one place where they begin and end. */
@@ -173,7 +178,19 @@ export class PodWorkers {
   }
 
   #decide(pod: Pod, held?: Holding): AdmissionDecision {
-    return this.#options.admit?.(pod, this.#occupants(pod), held) ?? { kind: 'admitted' };
+    const answer = this.#options.admit?.(pod, this.#occupants(pod), held) ?? { kind: 'admitted' };
+    if (answer.kind !== 'preempts') {
+      const keepsRoom = answer.kind === 'waits' && held?.madeRoom;
+      return keepsRoom ? { ...answer, holding: { ...answer.holding, madeRoom: true } } : answer;
+    }
+    for (const { metadata, spec } of answer.victims) {
+      const verdict = { ...answer.verdict, graceSeconds: spec.terminationGracePeriodSeconds };
+      this.#workers.get(metadata.uid)?.evict(verdict);
+    }
+    // They are on their way out now, and are waited for as long as they have a process.
+    const decision = this.#decide(pod);
+    if (decision.kind !== 'waits') return decision;
+    return { ...decision, holding: { ...decision.holding, madeRoom: true } };
   }
 
   /** True for a pod that this agent or an earlier one has decided about. */
@@ -194,7 +211,7 @@ export class PodWorkers {
     const leaving: Pod[] = [];
     for (const worker of this.#workers.values()) {
       const { pod, memory } = worker;
-      if (pod.metadata.uid === uid || memory.held) continue;
+      if (pod.metadata.uid === uid || (memory.held && !memory.held.madeRoom)) continue;
       if (!isLeaving(worker)) staying.set(pod.metadata.uid, pod);
       else if (this.#options.ports.observe(pod.metadata.uid).containers.some(isLive)) leaving.push(pod);
     }
@@ -204,7 +221,9 @@ export class PodWorkers {
         if (other !== uid && !terminal && !this.#workers.has(other)) staying.set(other, pod);
       }
     }
-    const unwanted = leaving.filter(({ metadata }) => !this.#desired.has(metadata.uid));
+    const unwanted = leaving.filter(({ metadata: { uid } }) => {
+      return !this.#desired.has(uid) || this.#workers.get(uid)?.memory.terminal?.reason === preempted.reason;
+    });
     return { staying: [...staying.values()], leaving, unwanted };
   }
 

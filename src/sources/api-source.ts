@@ -232,7 +232,7 @@ function sameWish(a: ApiPodObject & { spec?: unknown }, b: ApiPodObject & { spec
 function foreignPart(status: unknown): unknown {
   const { phase, conditions = [] } = readStatus(status);
   const isOver = phase === 'Succeeded' || phase === 'Failed';
-  return [isOver ? phase : '', conditions.filter(({ type }) => !isKubeletCondition(type))];
+  return [isOver ? phase : '', conditions.filter((condition) => !isKubeletCondition(condition))];
 }
 
 /** The status, with nothing in it that would trip who reads it. */

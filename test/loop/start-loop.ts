@@ -18,7 +18,7 @@ import { HookMetrics } from '../../src/pods/hooks/hook-metrics.ts';
 import { NodePodConfigs } from '../../src/pods/pod-configs.ts';
 import { PodRecords } from '../../src/pods/pod-records.ts';
 import type { PodReport, PodWorkerPorts } from '../../src/pods/pod-worker.ts';
-import { PodWorkers } from '../../src/pods/pod-workers.ts';
+import { PodWorkers, type PodWorkersOptions } from '../../src/pods/pod-workers.ts';
 import { PullMessages } from '../../src/pods/pull-messages.ts';
 import type { ProbeMemory } from '../../src/probes/probe-memory.ts';
 import { Prober } from '../../src/probes/prober.ts';
@@ -49,6 +49,8 @@ export interface LoopOptions {
   readonly maxRestartBackoffMs?: number;
   /** `--restore-pods-offline` */
   readonly restoreOffline?: boolean;
+  /** Given the loop's own recorder; every pod is admitted without. */
+  readonly admission?: (recorder: EventRecorder) => NonNullable<PodWorkersOptions['admit']>;
   readonly onReport?: (report: PodReport) => void;
   readonly onGone?: (pod: Pod) => void;
   /** Takes every event too. */
@@ -186,6 +188,7 @@ export async function startLoop(options: LoopOptions): Promise<TestLoop> {
     ports,
     logger,
     records: known,
+    ...(options.admission && { admit: options.admission(recorder) }),
     leftovers: function* () {
       for (const uid of observer.pods()) {
         const identity = observer.identity(uid);

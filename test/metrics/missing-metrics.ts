@@ -76,7 +76,7 @@ const reasons: readonly (readonly [reason: string, ...names: string[]])[] = [
     'kubelet_pod_pending_resizes',
     'kubelet_pod_resize_duration_milliseconds',
   ],
-  ['no eviction by signals of the node yet', 'kubelet_eviction_stats_age_seconds', 'kubelet_preemptions'],
+  ['no eviction by signals of the node yet', 'kubelet_eviction_stats_age_seconds'],
   [
     'no graceful shutdown of the node yet',
     'kubelet_graceful_shutdown_end_time_seconds',

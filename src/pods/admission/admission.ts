@@ -64,6 +64,8 @@ export interface Refusal {
   readonly message: string;
   /** Set when the reason is expected to pass. */
   readonly waitsFor?: WaitCause;
+  /** Other pods hold what it asks for: for a critical pod some of them may have to go. */
+  readonly lacksResources?: true;
 }
 
 /** The answer of admission. */

@@ -1,10 +1,8 @@
 /**
  * The handlers of admission in Kubernetes' order. The first refusal for good counts, then the first one that
  * may pass.
- *
- * Differs from the kubelet: a critical pod that does not fit makes no room by preempting others. It is
- * refused with the resource it lacks, like any other pod. What is no matter of admission in Kubernetes is none
- * here: an unknown RuntimeClass and user namespaces fail the sandbox, image volumes the container.
+ * What is no matter of admission in Kubernetes is none here: an unknown RuntimeClass and user namespaces
+ * fail the sandbox, image volumes the container.
  */
 import type { Pod } from '../../kubernetes/types.ts';
 import type { Admission, AdmissionFacts, AdmissionHandler, Refusal } from './admission.ts';
@@ -40,10 +38,21 @@ const handlers: readonly AdmissionHandler[] = [
   refuseOnShutdown,
 ];
 
+const apartFromResources = handlers.filter((handler) => handler !== refuseResources);
+
 /** Whether the pod may run on the node beside the others that do. */
 export function admitPod(pod: Pod, facts: AdmissionFacts): Admission {
+  return ask(handlers, pod, facts);
+}
+
+/** As {@link admitPod}, as if there were enough of every resource. */
+export function admitApartFromResources(pod: Pod, facts: AdmissionFacts): Admission {
+  return ask(apartFromResources, pod, facts);
+}
+
+function ask(asked: readonly AdmissionHandler[], pod: Pod, facts: AdmissionFacts): Admission {
   let passing: Refusal | undefined;
-  for (const handler of handlers) {
+  for (const handler of asked) {
     const refusal = handler(pod, facts);
     if (refusal && !refusal.waitsFor) return { admitted: false, ...refusal };
     passing ??= refusal;

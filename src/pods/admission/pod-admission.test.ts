@@ -11,7 +11,7 @@ import type { PodRecord } from '../pod-records.ts';
 import type { TerminalVerdict } from '../pod-view.ts';
 import { PodWorkers } from '../pod-workers.ts';
 import type { NodeState } from './admission.ts';
-import { PodAdmission, waitLimits } from './pod-admission.ts';
+import { PodAdmission, preempted, waitLimits } from './pod-admission.ts';
 
 /** A pod that listens on port 80 of the node. */
 function listening(name: string, annotations: Record<string, string> = {}): Pod {
@@ -55,7 +55,7 @@ function startNode(given: { records?: PodRecord[]; running?: Pod[]; state?: Part
     metrics: {
       ...silentMetrics,
       counter: ({ name }) => ({
-        inc: (labels) => counted.push(`${name} ${labels?.['reason']}`),
+        inc: (labels) => counted.push(`${name} ${Object.values(labels ?? {}).join()}`),
         remove() {},
       }),
     },
@@ -393,5 +393,121 @@ suite('waiting to be admitted', () => {
     await next.exit('first');
     assert.ok(next.done.includes('second write-record'));
     next.workers.close();
+  });
+});
+
+suite('a critical pod that does not fit', () => {
+  /** Asks for so many milli-CPUs of the node's 1000. */
+  function using(name: string, cpu: number, spec: Partial<Pod['spec']> = {}): Pod {
+    const resources = { requests: { cpu: `${cpu}m` } };
+    const pod = testPod({ containers: [{ name: 'web', image: 'web:1', resources }], ...spec });
+    return { ...pod, metadata: { ...pod.metadata, name, uid: `uid-${name}` } };
+  }
+  const critical = (cpu = 800, spec: Partial<Pod['spec']> = {}) =>
+    using('critical', cpu, { priority: 2_000_001_000, ...spec });
+  const victim = using('victim', 500, { terminationGracePeriodSeconds: 7 });
+  const bystander = using('bystander', 100);
+
+  async function withRunning(...pods: Pod[]) {
+    const node = startNode();
+    await node.want(...pods);
+    for (const { metadata } of pods) node.running.add(metadata.uid);
+    return node;
+  }
+
+  test('has the least of the others end, says why, and goes on when they have', async () => {
+    const node = await withRunning(victim, bystander);
+    await node.want(victim, bystander, critical());
+    assert.deepEqual(node.workers.get('uid-victim')?.memory.terminal, {
+      phase: 'Failed',
+      reason: 'Preempting',
+      message: 'Preempted in order to admit critical pod',
+      disruption: 'Pod was preempted by Kubelet to accommodate a critical pod.',
+      graceSeconds: 7,
+    });
+    assert.equal(node.events[0], 'victim Warning Preempting: Preempted in order to admit critical pod');
+    assert.deepEqual(node.counted, ['kubelet_preemptions cpu']);
+    assert.equal(node.phase('victim'), 'Running', 'the end is told once it has come');
+    assert.equal(node.condition('victim', 'DisruptionTarget'), 'undefined undefined: undefined');
+    assert.equal(node.waiting('critical')?.reason, 'AdmissionPending');
+
+    // What is being freed is kept for the critical pod.
+    await node.want(victim, bystander, critical(), using('late', 300));
+    assert.equal(node.status('late')?.reason, 'OutOfcpu');
+
+    await node.exit('victim');
+    assert.equal(node.phase('victim'), 'Failed');
+    assert.equal(node.status('victim')?.reason, 'Preempting');
+    assert.equal(
+      node.condition('victim', 'DisruptionTarget'),
+      'True TerminationByKubelet: Pod was preempted by Kubelet to accommodate a critical pod.',
+    );
+    assert.ok(node.done.includes('critical write-record'));
+    assert.equal(node.workers.get('uid-bystander')?.memory.terminal, undefined);
+    assert.equal(node.counted.length, 2, 'it is told once');
+    node.workers.close();
+    assert.equal(node.clock.nextTimer(), undefined);
+  });
+
+  test('is admitted at once when those that go have nothing running', async () => {
+    const node = startNode();
+    await node.want(victim);
+    await node.want(victim, critical());
+    assert.equal(node.phase('victim'), 'Failed');
+    assert.ok(node.done.includes('critical write-record'));
+    node.workers.close();
+  });
+
+  test('does not wait for ever for one that hangs', async () => {
+    const node = await withRunning(victim);
+    await node.want(victim, critical());
+    await node.clock.advance(waitLimits['ending-pods']);
+    await settle();
+    assert.ok(node.done.includes('critical write-record'));
+    node.workers.close();
+  });
+
+  test('waits for pods that end anyway before anybody has to', async () => {
+    const node = await withRunning(victim, bystander);
+    await node.want(bystander, critical());
+    assert.equal(node.waiting('critical')?.reason, 'AdmissionPending');
+    assert.deepEqual(node.counted, []);
+    await node.exit('victim');
+    assert.ok(node.done.includes('critical write-record'));
+    node.workers.close();
+  });
+
+  test('and others must not end for it, is refused as in Kubernetes', async () => {
+    const node = await withRunning(victim);
+    await node.want(victim, critical(1001));
+    assert.equal(node.status('critical')?.reason, 'UnexpectedAdmissionError');
+    assert.match(
+      node.status('critical')?.message ?? '',
+      /no set of running pods found to reclaim resources: \[\(res: cpu, q: 501\), \]$/,
+    );
+    assert.equal(node.workers.get('uid-victim')?.memory.terminal, undefined);
+
+    node.workers.close();
+
+    const kept = await withRunning(victim);
+    await kept.want(victim, critical(800, { nodeSelector: { zone: 'far' } }));
+    assert.equal(kept.status('critical')?.reason, 'NodeAffinity');
+    assert.equal(kept.workers.get('uid-victim')?.memory.terminal, undefined);
+    kept.workers.close();
+  });
+
+  test('and is not critical, is only refused', async () => {
+    const node = await withRunning(victim);
+    await node.want(victim, critical(800, { priority: 1_999_999_999 }));
+    assert.equal(node.status('critical')?.reason, 'OutOfcpu');
+    assert.equal(node.workers.get('uid-victim')?.memory.terminal, undefined);
+    node.workers.close();
+  });
+
+  test('the condition of the preempted pod outlives a restart of the agent', async () => {
+    const node = startNode({ records: [recordOf(victim, preempted)] });
+    await node.want(victim);
+    assert.match(node.condition('victim', 'DisruptionTarget'), /^True TerminationByKubelet/);
+    node.workers.close();
   });
 });

@@ -6,16 +6,21 @@
  * - for resources and ports that pods hold which are on their way out: five minutes;
  * - for a device plugin that was there before and has not registered again: five minutes;
  * - for the node's labels, while the API server has not told them: as long as that takes.
+ *
+ * A critical pod that lacks nothing but resources has others end for it, as in Kubernetes; it waits until
+ * they have, like for all that are on their way out.
  */
 import type { Clock } from '../../concurrency/clock.ts';
-import { podKey } from '../../kubernetes/pod-identity.ts';
+import { isCriticalPod, podKey } from '../../kubernetes/pod-identity.ts';
 import type { Pod } from '../../kubernetes/types.ts';
 import { type EventRecorder, podEventObject } from '../../telemetry/events.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { Counter, Metrics } from '../../telemetry/metrics.ts';
 import type { Holding, TerminalVerdict } from '../pod-view.ts';
-import type { Admission, AdmittingNode, NodeState, WaitCause } from './admission.ts';
-import { admitPod } from './admit-pod.ts';
+import type { Admission, AdmittingNode, NodeState, Refusal, WaitCause } from './admission.ts';
+import { admitApartFromResources, admitPod } from './admit-pod.ts';
+import { chooseVictims } from './preemption.ts';
+import { type Shortage, shortages } from './resource-fit.ts';
 
 /** What admission knows of the node, and whom it tells. */
 export interface PodAdmissionOptions {
@@ -34,7 +39,10 @@ export interface Occupants {
   readonly staying: readonly Pod[];
   /** Those that are on their way out and have a process left. */
   readonly leaving: readonly Pod[];
-  /** Those of `leaving` that no source wants any more; Kubernetes does not count them. */
+  /**
+   * Those of `leaving` that no source wants any more, or that end for a critical pod; Kubernetes does not
+   * count them.
+   */
   readonly unwanted: readonly Pod[];
 }
 
@@ -43,6 +51,19 @@ export type AdmissionDecision =
   | { readonly kind: 'admitted' }
   | { readonly kind: 'refused'; readonly verdict: TerminalVerdict }
   | { readonly kind: 'waits'; readonly holding: Holding };
+
+/** A decision, or the pods that have to be ended with a verdict before the question is asked anew. */
+export type AdmissionAnswer =
+  | AdmissionDecision
+  | { readonly kind: 'preempts'; readonly victims: readonly Pod[]; readonly verdict: TerminalVerdict };
+
+/** The end of a pod that makes room for a critical one. */
+export const preempted = {
+  phase: 'Failed',
+  reason: 'Preempting',
+  message: 'Preempted in order to admit critical pod',
+  disruption: 'Pod was preempted by Kubelet to accommodate a critical pod.',
+} as const satisfies TerminalVerdict;
 
 /** How long a pod waits, milliseconds. */
 export const waitLimits: Readonly<Record<WaitCause['kind'], number>> = {
@@ -55,6 +76,7 @@ export const waitLimits: Readonly<Record<WaitCause['kind'], number>> = {
 export class PodAdmission {
   readonly #options: PodAdmissionOptions;
   readonly #rejections: Counter;
+  readonly #preemptions: Counter;
 
   constructor(options: PodAdmissionOptions) {
     this.#options = options;
@@ -63,32 +85,70 @@ export class PodAdmission {
       help: 'Cumulative number of pods rejected at admission, by reason.',
       labels: ['reason'],
     });
+    this.#preemptions = options.metrics.counter({
+      name: 'kubelet_preemptions',
+      help: 'Cumulative number of pod preemptions by preemption resource',
+      labels: ['preemption_signal'],
+    });
   }
 
   /**
    * Whether a pod may run beside the others. Asked when the pod is first seen, and again (with what it waits
-   * for, `held`) when something may have changed; an answer other than `waits` is the last one.
+   * for, `held`) when something may have changed; `admitted` and `refused` are the last answer.
    */
-  decide(pod: Pod, occupants: Occupants, held?: Holding): AdmissionDecision {
+  decide(pod: Pod, occupants: Occupants, held?: Holding): AdmissionAnswer {
     const now = this.#options.clock.now();
     const admission = this.#ask(pod, occupants);
     if (admission.admitted) return this.#admit(pod, held);
     const { waitsFor } = admission;
-    if (!waitsFor) return this.#refuse(pod, admission);
+    if (!waitsFor) return this.#makeRoom(pod, admission, occupants);
     const since = held?.cause === waitsFor.kind ? held.since : now;
     const until = since + waitLimits[waitsFor.kind];
     if (now < until) return this.#hold(pod, { admission, waitsFor, since, until, held });
-    const last = this.#ask(pod, { ...occupants, leaving: lastCounted(occupants) });
-    return last.admitted ? this.#admit(pod, held) : this.#refuse(pod, last);
+    const atLast = { ...occupants, leaving: lastCounted(occupants) };
+    const last = this.#ask(pod, atLast);
+    return last.admitted ? this.#admit(pod, held) : this.#makeRoom(pod, last, atLast);
+  }
+
+  /** Has others end for a critical pod that lacks nothing but resources; refuses every other one. */
+  #makeRoom(pod: Pod, refusal: Refusal, { staying, leaving }: Occupants): AdmissionAnswer {
+    if (!refusal.lacksResources || !isCriticalPod(pod)) return this.#refuse(pod, refusal);
+    // Those that leave make their room anyway, unless it has been waited for in vain.
+    const others = [...staying, ...(refusal.waitsFor ? leaving : [])];
+    const short = shortages(pod, { node: this.#options.node, others });
+    const victims = chooseVictims(pod, short, staying);
+    if (!victims) return this.#refuse(pod, noRoom(short));
+    return this.#preempt(pod, victims, short[0]?.name ?? '');
+  }
+
+  #preempt(pod: Pod, victims: readonly Pod[], signal: string): AdmissionAnswer {
+    const { events, logger } = this.#options;
+    for (const victim of victims) {
+      logger.warn('Ending a pod to make room for a critical one', {
+        pod: podKey(victim),
+        podUID: victim.metadata.uid,
+        criticalPod: podKey(pod),
+        resource: signal,
+      });
+      events.event(podEventObject(victim), 'Warning', preempted.reason, preempted.message);
+      this.#preemptions.inc({ preemption_signal: signal });
+    }
+    return { kind: 'preempts', victims, verdict: preempted };
   }
 
   #ask(pod: Pod, { staying, leaving }: Occupants): Admission {
     const { node, state } = this.#options;
     const facts = { node, state: state() };
     const full = admitPod(pod, { ...facts, others: [...staying, ...leaving] });
-    if (full.admitted || full.waitsFor || leaving.length === 0) return full;
-    const later = admitPod(pod, { ...facts, others: staying });
-    if (!later.admitted) return later.waitsFor ? later : full;
+    if (full.admitted || full.waitsFor) return full;
+    const later = leaving.length === 0 ? full : admitPod(pod, { ...facts, others: staying });
+    if (!later.admitted) {
+      if (later.waitsFor) return later;
+      if (!later.lacksResources || !isCriticalPod(pod)) return full;
+      // Nobody has to end for a pod that something else keeps out.
+      const apart = admitApartFromResources(pod, { ...facts, others: staying });
+      return apart.admitted ? later : apart;
+    }
     return { ...full, waitsFor: { kind: 'ending-pods', pods: leaving.map(podKey) } };
   }
 
@@ -139,6 +199,19 @@ export class PodAdmission {
 /** Whom Kubernetes counts: when the wait is over, a pod is no worse off than there. */
 function lastCounted({ leaving, unwanted }: Occupants): readonly Pod[] {
   return leaving.filter((pod) => !unwanted.includes(pod));
+}
+
+/** As Kubernetes tells it that nobody can make enough room. */
+function noRoom(short: readonly Shortage[]): Refusal {
+  const missing = short.map(({ name, requested, used, capacity }) => {
+    return `(res: ${name}, q: ${used + requested - capacity}), `;
+  });
+  return {
+    reason: 'UnexpectedAdmissionError',
+    message:
+      'Unexpected error while attempting to recover from admission failure: preemption: error finding a set ' +
+      `of pods to preempt: no set of running pods found to reclaim resources: [${missing.join('')}]`,
+  };
 }
 
 /** Names enough of the pods to look at. */

@@ -40,13 +40,13 @@ export function statusPatch(known: PodStatus, wanted: PodStatus): StatusPatch | 
 }
 
 function conditionsPatch(known: readonly PodCondition[], wanted: readonly PodCondition[]): StatusPatch {
-  const own = wanted.filter(({ type }) => isKubeletCondition(type));
+  const own = wanted.filter(isKubeletCondition);
   const changed = own.filter((condition) => {
     const before = known.find(({ type }) => type === condition.type);
     return !sameValue(before && withoutProbeTime(before), condition);
   });
   const unwanted = known.filter(
-    ({ type }) => isKubeletCondition(type) && !own.some((condition) => condition.type === type),
+    (before) => isKubeletCondition(before) && !own.some(({ type }) => type === before.type),
   );
   if (changed.length + unwanted.length === 0) return {};
   const isNew = changed.some(({ type }) => !known.some((condition) => condition.type === type));

@@ -1,7 +1,7 @@
 /** The conditions of a pod, each with the reason and message Kubernetes users know. */
 
 import type { ContainerPlace } from '../../kubernetes/init-containers.ts';
-import { isKubeletCondition } from '../../kubernetes/kubelet-conditions.ts';
+import { disruption, isKubeletCondition } from '../../kubernetes/kubelet-conditions.ts';
 import type { ContainerStatus, PodCondition } from '../../kubernetes/types.ts';
 import { isRestartingAll, mayRestartAll } from '../decide-restart-all.ts';
 import { admissionPending } from '../decide-run.ts';
@@ -9,7 +9,7 @@ import { usableSandbox } from '../instances.ts';
 import { volumesFailure } from '../plan.ts';
 import type { PodView } from '../pod-view.ts';
 import { timestamp } from './container-status.ts';
-import type { PodPhase } from './pod-phase.ts';
+import { isOver, type PodPhase } from './pod-phase.ts';
 
 /** What the conditions of a pod are made from. */
 export interface ConditionsInput {
@@ -36,8 +36,12 @@ export function podConditions(input: ConditionsInput): PodCondition[] {
     containersReady,
     { type: 'PodScheduled', status: 'True' },
     ...(mayRestartAll(input.view.pod) ? [allContainersRestarting(input)] : []),
+    ...disrupted(input.view),
   ];
-  const foreign = input.previous.filter((condition) => !isKubeletCondition(condition.type));
+  const told = new Set(verdicts.map(({ type }) => type));
+  const foreign = input.previous.filter(
+    (condition) => !isKubeletCondition(condition) && !told.has(condition.type),
+  );
   return [...verdicts.map((verdict) => withTransition(verdict, input)), ...foreign];
 }
 
@@ -80,6 +84,12 @@ function allContainersRestarting({ view, phase }: ConditionsInput): Verdict {
   if (phase === 'Failed') return { type, status: 'False', reason: 'PodFailed' };
   if (!isRestartingAll(view)) return { type, status: 'False' };
   return { type, status: 'True', reason: 'RestartAllContainersStarted' };
+}
+
+/** Told together with the end, not before. */
+function disrupted(view: PodView): Verdict[] {
+  const message = isOver(view) ? view.memory.terminal?.disruption : undefined;
+  return message === undefined ? [] : [{ ...disruption, status: 'True', message }];
 }
 
 function initialized({ phase, containers, statuses }: ConditionsInput): Verdict {
