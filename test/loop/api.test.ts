@@ -243,6 +243,43 @@ describe('a pod that is deleted', () => {
   });
 });
 
+describe('an object that is gone', () => {
+  it('gets no status, however and whenever its pod is deleted', async () => {
+    const loop = await startApiLoop({ world, api, staticPods: [filePod('static')] });
+    await ready('static-node');
+    const stray: string[] = [];
+    api.failure = ({ method, path }) => {
+      const name = /pods\/([^/]+)\/status$/.exec(path)?.[1];
+      if (method === 'PATCH' && name && !api.get(name)) stray.push(path);
+      return undefined;
+    };
+    const endings: readonly (readonly [name: string, grace: number, wait: number])[] = [
+      ['while-new', 0, 0],
+      ['while-new-with-grace', 30, 0],
+      ['while-starting', 0, 300],
+      ['while-starting-with-grace', 30, 300],
+      ['while-running', 0, 5000],
+      ['while-running-with-grace', 30, 5000],
+    ];
+    for (const [name, grace, wait] of endings) {
+      const image = wait === 300 ? 'remote' : 'web';
+      api.create(boundPod(name, { containers: [{ name: 'web', image }] }));
+      if (wait > 0) await loop.pass(wait);
+      api.delete(name, grace);
+      await loop.pass(5000);
+      await gone(name);
+    }
+    // Its mirror is taken away while there is something to tell of it.
+    world.runtime.exit(world.runtime.running('web').id, 1);
+    api.delete('static-node', 0);
+    await loop.pass(30_000);
+    await ready('static-node');
+    assert.deepEqual(stray, []);
+    await loop.stop();
+    assertNoTimers(world);
+  });
+});
+
 describe('an API server that is away', () => {
   it('while 30 pods start and end: nothing is lost, twice or stuck', async () => {
     const loop = await startApiLoop({ world, api });

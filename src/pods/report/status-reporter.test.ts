@@ -206,6 +206,33 @@ describe('letting an object go', () => {
     assert.equal(api.calls().at(-1), 'DELETE pods/web');
   });
 
+  it('tells nothing more while the deletion is under way, and goes on telling when it fails', async () => {
+    const pod = made('web');
+    await settle();
+    report(pod, { phase: 'Failed' }, ending);
+    await settle();
+    const request = api.request.bind(api);
+    const answered = Promise.withResolvers<void>();
+    api.failure = ({ method }) => (method === 'DELETE' ? failed(403, 'Forbidden') : undefined);
+    api.request = async (asked) => {
+      try {
+        return await request(asked);
+      } finally {
+        if (asked.method === 'DELETE') await answered.promise;
+      }
+    };
+    const release = reporter.release(pod, new AbortController().signal);
+    const refused = assert.rejects(release, /Forbidden/);
+    await settle();
+    report(pod, { phase: 'Failed', message: 'late' }, ending);
+    await clock.advance(60_000);
+    assert.deepEqual(api.calls(), ['PATCH pods/web/status', 'DELETE pods/web']);
+    answered.resolve();
+    await refused;
+    await clock.advance(1000);
+    assert.equal(status('web')?.['message'], 'late');
+  });
+
   it('ends with the signal, and at once when there is no object', async () => {
     const pod = made('web');
     await settle();

@@ -101,7 +101,7 @@ export class StatusReporter {
       return this.#schedule(fresh);
     }
     entry.pod = pod;
-    if (entry.released || isDeepStrictEqual(entry.wanted, status)) return;
+    if (isDeepStrictEqual(entry.wanted, status)) return;
     entry.wanted = status;
     this.#schedule(entry);
   }
@@ -123,15 +123,30 @@ export class StatusReporter {
    * the object is gone or another one has its name; waits as long as the server is away.
    */
   async release(pod: Pod, signal: AbortSignal): Promise<void> {
-    const { api, objects, clock } = this.#options;
+    const { objects } = this.#options;
     const entry = this.#entries.get(pod.metadata.uid);
     const either = AbortSignal.any([signal, this.#ending.signal]);
     // A pod that was begun from its record may end before the server has shown its object.
     await unlessAborted(objects.told, either);
     if (entry) await this.#whenTold(entry, either);
+    // The object may be gone before the answer and the watch say so: whatever is said now comes too late.
+    if (entry) entry.released = true;
+    try {
+      await this.#delete(pod, either);
+    } catch (error) {
+      if (entry) {
+        entry.released = false;
+        this.#schedule(entry);
+      }
+      throw error;
+    }
+  }
+
+  async #delete(pod: Pod, signal: AbortSignal): Promise<void> {
+    const { api, objects, clock } = this.#options;
     while (objects.of(pod)) {
       const wait = this.#pausedUntil - clock.now();
-      if (wait > 0) await sleep(clock, wait, either);
+      if (wait > 0) await sleep(clock, wait, signal);
       try {
         const body = {
           kind: 'DeleteOptions',
@@ -144,18 +159,17 @@ export class StatusReporter {
           path: podPath(pod),
           body,
           priority: 'status',
-          signal: either,
+          signal,
         } as const;
-        await this.#requests.run(() => api.request(request), { signal: either, priority: 1 });
+        await this.#requests.run(() => api.request(request), { signal, priority: 1 });
         this.#reached();
-        break;
+        return;
       } catch (error) {
-        if (error instanceof ApiError && error.notFound) break;
-        if (!isOutage(error) || either.aborted) throw error;
+        if (error instanceof ApiError && error.notFound) return;
+        if (!isOutage(error) || signal.aborted) throw error;
         this.#pause(error);
       }
     }
-    if (entry) entry.released = true;
   }
 
   /** Lets go of a pod that nothing is left of. */
