@@ -179,6 +179,14 @@ test('run-once exists', () => {
   assert.equal(withFile('runOnce: true').runOnce, true);
 });
 
+test('run-once is for a node that stands alone, and says so beside a kubeconfig instead of waiting', () => {
+  const files = { '/srv/k.yaml': `${HEAD}runOnce: true\n` };
+  for (const flags of [['--runonce'], ['--config=k.yaml']]) {
+    const found = errors([...flags, '--kubeconfig=/etc/kubernetes/kubelet.conf'], files);
+    assert.match(found.join(), /--kubeconfig.*excludes --runonce .*leave --kubeconfig and/);
+  }
+});
+
 test('all mistakes of flags, files and drop-ins together, each with its place', () => {
   const found = errors(
     ['--config=k.yaml', '--config-dir=d', '--port=0', '--podz=3', 'extra', '--feature-gates=NodeSwap=false'],

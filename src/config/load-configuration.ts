@@ -80,7 +80,7 @@ export function loadFromFlags(
   for (const rule of RULES) rule(configuration, report, gates);
 
   const flags = flagValues(given);
-  errors.push(...checkFlagValues(flags));
+  errors.push(...checkFlagValues(flags, configuration));
   if (errors.length > 0) return { ok: false, errors: inReadingOrder(errors) };
   return {
     ok: true,

@@ -22,8 +22,11 @@ const OWN_LABELS = new Set([
 const OWN_PREFIX = /^([^/]+\.)?(node|kubelet)\.kubernetes\.io\//;
 const KUBERNETES_PREFIX = /^([^/]+\.)?(kubernetes|k8s)\.io\//;
 
-/** What is wrong with flags that no configuration field stands for. */
-export function checkFlagValues(flags: FlagValues): ConfigurationError[] {
+/** What is wrong with flags that no configuration field stands for, beside the fields they bear on. */
+export function checkFlagValues(
+  flags: FlagValues,
+  { runOnce }: { readonly runOnce: boolean } = { runOnce: false },
+): ConfigurationError[] {
   const errors: ConfigurationError[] = [];
   const report = (flag: keyof FlagValues, message: string) => errors.push({ flag, message });
 
@@ -54,6 +57,13 @@ export function checkFlagValues(flags: FlagValues): ConfigurationError[] {
     report('cloud-provider', 'must be empty or external');
   if (flags['bootstrap-kubeconfig'] !== '' && flags.kubeconfig === '')
     report('bootstrap-kubeconfig', 'needs --kubeconfig: where the kubeconfig that comes of it is written');
+  // Pods of a cluster come and go for ever: there is nothing a single run of them could end with.
+  if (runOnce && flags.kubeconfig !== '') {
+    report(
+      'kubeconfig',
+      'excludes --runonce (runOnce): it runs the static pods of a node that stands alone; leave --kubeconfig and --bootstrap-kubeconfig out',
+    );
+  }
   if (flags['exit-on-lock-contention'] && flags['lock-file'] === '')
     report('exit-on-lock-contention', 'needs --lock-file');
   const [providers, directory] = [

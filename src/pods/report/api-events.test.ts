@@ -165,11 +165,80 @@ describe('events in the API server', () => {
       failed(403, 'Forbidden', 'unable to create new content in namespace x because it is being terminated');
     say('x');
     await clock.advance(60_000);
-    assert.equal(api.requests.length, 1);
+    assert.deepEqual(methods(), ['POST', 'POST'], 'once in each form');
+    say('z');
+    await clock.advance(60_000);
+    assert.equal(api.requests.length, 3);
     api.failure = undefined;
     say('y');
     await settle();
     assert.equal(all().length, 1);
+  });
+
+  it('are written as events.k8s.io/v1 where the server takes no others', async () => {
+    for (const status of [403, 404]) {
+      api = new MemoryApi();
+      start();
+      api.failure = ({ path }) => (path.startsWith('/api/v1/') ? failed(status, 'NotFound') : undefined);
+      say('hello');
+      await settle();
+      say('hello');
+      await settle();
+      say('other');
+      await settle();
+      assert.deepEqual(
+        api.requests.map(({ method, path }) => `${method} ${path.replace(/[^/]*\.[0-9a-f]{16}$/, 'name')}`),
+        [
+          'POST /api/v1/namespaces/default/events',
+          'POST /apis/events.k8s.io/v1/namespaces/default/events',
+          'PATCH /apis/events.k8s.io/v1/namespaces/default/events/name',
+          'POST /apis/events.k8s.io/v1/namespaces/default/events',
+        ],
+      );
+      const [event] = all();
+      assert.deepEqual(
+        { ...event, metadata: undefined },
+        {
+          kind: 'Event',
+          apiVersion: 'events.k8s.io/v1',
+          metadata: undefined,
+          regarding: { ...pod, apiVersion: 'v1' },
+          type: 'Normal',
+          reason: 'Pulled',
+          action: 'Pulled',
+          note: 'hello',
+          reportingController: 'kubelet',
+          reportingInstance: 'node',
+          eventTime: '2026-01-01T00:00:00.000000Z',
+          series: { count: 2, lastObservedTime: '2026-01-01T00:00:00.000000Z' },
+        },
+      );
+      events.close();
+    }
+  });
+
+  it('are tried in the other form once only, by a server that refuses both, and none that takes the first', async () => {
+    api.failure = () => failed(403, 'Forbidden');
+    say('one');
+    await settle();
+    say('two');
+    await settle();
+    const forms = () => api.requests.map(({ path }) => path.split('/')[1]);
+    assert.deepEqual(forms(), ['api', 'apis', 'api']);
+    // As soon as the node may, in the usual form.
+    api.failure = undefined;
+    say('three');
+    await settle();
+    assert.equal(all()[0]?.['apiVersion'], 'v1');
+
+    api = new MemoryApi();
+    start();
+    say('one');
+    await settle();
+    api.failure = () => failed(404, 'NotFound');
+    say('two');
+    await settle();
+    assert.deepEqual(forms(), ['api', 'api']);
   });
 
   it('stop with the agent', async () => {

@@ -1,5 +1,6 @@
 /**
- * Sends events to the API server (core v1), beside the node's own log of events.
+ * Sends events to the API server, beside the node's own log of events: in core v1, as a kubelet does, or in
+ * `events.k8s.io/v1` where the server takes only that.
  *
  * Guarantees: recording never waits and never throws; a repetition changes the event that is there; events
  * of one series go out in order, and those that pile up while one is under way go out as one. Memory is
@@ -17,6 +18,7 @@ import type { Clock } from '../../concurrency/clock.ts';
 import type { EventObject, EventRecorder } from '../../telemetry/events.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { EventCorrelator, type EventSeries } from './event-correlator.ts';
+import { coreForm, type EventForm, seriesForm } from './event-forms.ts';
 import { TokenBucket } from './token-bucket.ts';
 
 /** Where events go and how they are signed. */
@@ -61,6 +63,9 @@ export class ApiEvents implements EventRecorder {
   #pausedUntil = 0;
   #dropped = 0;
   #lastName = 0;
+  #form = coreForm;
+  /** The server has taken an event in this form, or has refused it in every one. */
+  #hasForm = false;
 
   constructor(options: ApiEventsOptions) {
     this.#options = options;
@@ -167,37 +172,41 @@ export class ApiEvents implements EventRecorder {
   }
 
   #patch(series: EventSeries, name: string): Promise<unknown> {
-    const { message, count, lastAt } = series;
     return this.#options.api.request({
       method: 'PATCH',
-      path: `${eventsPath(series)}/${name}`,
+      path: `${this.#form.path(namespaceOf(series))}/${name}`,
       patch: 'strategic',
-      body: { message, count, lastTimestamp: timestamp(lastAt) },
+      body: this.#form.repeat(series),
       signal: this.#ending.signal,
     });
   }
 
-  #create(series: EventSeries, name: string): Promise<unknown> {
-    const { news, message, count, firstAt, lastAt } = series;
-    const { nodeName } = this.#options;
-    return this.#options.api.request({
+  async #create(series: EventSeries, name: string): Promise<void> {
+    const form = this.#form;
+    try {
+      await this.#createAs(form, series, name);
+      this.#hasForm = true;
+    } catch (error) {
+      if (this.#hasForm || !isUnknownForm(error)) throw error;
+      // Once is enough to find out: whoever refuses both refuses events, not their form.
+      this.#hasForm = true;
+      await this.#createAs(seriesForm, series, name).catch(() => {
+        throw error;
+      });
+      this.#form = seriesForm;
+      this.#logger.info('The API server takes events only in another form than usual', {
+        apiVersion: seriesForm.apiVersion,
+      });
+    }
+  }
+
+  #createAs(form: EventForm, series: EventSeries, name: string): Promise<unknown> {
+    const namespace = namespaceOf(series);
+    const { api, nodeName } = this.#options;
+    return api.request({
       method: 'POST',
-      path: eventsPath(series),
-      body: {
-        kind: 'Event',
-        apiVersion: 'v1',
-        metadata: { name, namespace: namespaceOf(series) },
-        involvedObject: { ...news.object, apiVersion: 'v1' },
-        type: news.type,
-        reason: news.reason,
-        message,
-        source: { component: 'kubelet', host: nodeName },
-        reportingComponent: 'kubelet',
-        reportingInstance: nodeName,
-        firstTimestamp: timestamp(firstAt),
-        lastTimestamp: timestamp(lastAt),
-        count,
-      },
+      path: form.path(namespace),
+      body: form.create(series, { name, namespace, nodeName }),
       signal: this.#ending.signal,
     });
   }
@@ -223,13 +232,12 @@ function isOutage(error: unknown): boolean {
   return error instanceof ApiError && (error.unreachable || error.status === 429 || error.status >= 500);
 }
 
+/** The server does not know events of this form, or does not let this node make any. */
+function isUnknownForm(error: unknown): boolean {
+  return error instanceof ApiError && [403, 404, 405].includes(error.status);
+}
+
 /** Events of objects without a namespace live in this one. */
 function namespaceOf({ news }: EventSeries): string {
   return news.object.namespace || 'default';
 }
-
-function eventsPath(series: EventSeries): string {
-  return `/api/v1/namespaces/${namespaceOf(series)}/events`;
-}
-
-const timestamp = (ms: number) => `${new Date(ms).toISOString().slice(0, 19)}Z`;
