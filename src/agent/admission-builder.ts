@@ -46,7 +46,9 @@ export function buildAdmission(input: AdmissionInput): PodAdmission {
       appArmor: facts.appArmor,
       podLevelResources: featureEnabled('PodLevelResources'),
       comparedTaints: featureEnabled('TaintTolerationComparisonOperators'),
-      undeclaredFeatures: declaredFeatures(featureEnabled).missing,
+      get undeclaredFeatures() {
+        return declaredFeatures(featureEnabled, runtimeFacts().features).missing;
+      },
     },
     state: () => ({
       placement: input.membership.node.placement() ?? alone,

@@ -2,17 +2,21 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { declaredFeatures } from './declared-features.ts';
 
-const feature = 'RestartAllContainersOnContainerExits';
+const restart = 'RestartAllContainersOnContainerExits';
+const users = 'UserNamespacesHostNetworkSupport';
 const gates =
   (...on: string[]) =>
   (name: string) =>
     on.includes(name);
+const able = { userNamespacesHostNetwork: true };
 
-it('a node declares what its gates allow, and nothing without the gate for it', () => {
-  assert.deepEqual(declaredFeatures(gates('NodeDeclaredFeatures', feature)), {
-    declared: [feature],
-    missing: [],
-  });
-  assert.deepEqual(declaredFeatures(gates('NodeDeclaredFeatures')), { declared: [], missing: [feature] });
-  assert.deepEqual(declaredFeatures(gates(feature)), { declared: undefined, missing: [] });
+it('a node declares what its gates and its runtime allow, and nothing without the gate for it', () => {
+  const all = gates('NodeDeclaredFeatures', restart, users);
+  assert.deepEqual(declaredFeatures(all, able), { declared: [restart, users], missing: [] });
+  for (const runtime of [undefined, { userNamespacesHostNetwork: false }]) {
+    assert.deepEqual(declaredFeatures(all, runtime), { declared: [restart], missing: [users] });
+  }
+  const none = declaredFeatures(gates('NodeDeclaredFeatures'), able);
+  assert.deepEqual(none, { declared: [], missing: [restart, users] });
+  assert.deepEqual(declaredFeatures(gates(restart), able), { declared: undefined, missing: [] });
 });

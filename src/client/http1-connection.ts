@@ -1,6 +1,6 @@
 /**
  * HTTP/1.1 for servers (or proxies before them) that speak nothing newer: a set of kept-alive sockets behind
- * the face of one connection. There is no ping; TCP keep-alive notices a dead peer within about 20 s.
+ * the face of one connection. There is no ping; TCP keep-alive notices a dead peer within 15 s.
  */
 import { Agent, request as httpRequest } from 'node:http';
 import type { Socket } from 'node:net';

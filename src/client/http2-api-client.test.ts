@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { before, describe, test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
@@ -559,3 +560,37 @@ test('a peer that dies without a word is noticed within 15 s', async () => {
   await clock.advance(1);
   await watching;
 });
+
+/** When the kernel will next ask the peer of the socket from `port` whether it is there, milliseconds. */
+async function keepAliveDueMs(port: number): Promise<number | undefined> {
+  const lines = (await readFile('/proc/self/net/tcp', 'utf8')).trim().split('\n').slice(1);
+  for (const line of lines) {
+    const [, local = '', , , , timer = ''] = line.trim().split(/\s+/);
+    if (Number.parseInt(local.split(':')[1] ?? '', 16) !== port) continue;
+    const [kind, when = ''] = timer.split(':');
+    // Timer 2 of the kernel's table is the keep-alive; it counts in hundredths of a second.
+    return kind === '02' ? Number.parseInt(when, 16) * 10 : undefined;
+  }
+  return undefined;
+}
+
+for (const protocol of ['http/1.1', 'plain'] as const) {
+  test(`over ${protocol} the kernel asks a silent peer within 5 s`, async () => {
+    await using server = await startTestServer({ pair, protocol });
+    using client = clientFor(server.url);
+    const ports: (number | undefined)[] = [];
+    server.handler = (request, response) => {
+      ports.push(request.socket.remotePort);
+      response.writeHead(200);
+      response.write('{"type":"ADDED","object":{"n":1}}\n');
+    };
+    const end = new AbortController();
+    const begun = Promise.withResolvers<void>();
+    const watching = collectWatch(client, end.signal, () => begun.resolve());
+    await begun.promise;
+    const due = await keepAliveDueMs(ports[0] ?? 0);
+    assert.ok(due !== undefined && due > 0 && due <= 5000, `due in ${due} ms`);
+    end.abort(new Error('enough'));
+    await assert.rejects(watching, /enough/);
+  });
+}

@@ -37,6 +37,11 @@ export interface ServerSocket {
   readonly protocol: 'h2' | 'http/1.1';
 }
 
+/**
+ * A peer that says nothing for so long is asked whether it is there; Node asks ten times, a second apart. So a
+ * dead one is noticed after 15 s, also where HTTP/1.1 has no ping of its own.
+ */
+const keepAliveMs = 5000;
 const largestProxyHead = 16 * 1024;
 
 /** Brackets belong to the address in a URL, not to the host. */
@@ -85,10 +90,14 @@ async function toProxy(proxy: URL, opened: Socket[]): Promise<Socket> {
   try {
     if (proxy.protocol === 'http:') return await plain(host, Number(proxy.port || 80), opened);
     const port = Number(proxy.port || 443);
-    return await handshake(
-      connectTls({ host, port, ...(isIP(host) === 0 && { servername: host }), minVersion: 'TLSv1.2' }),
-      opened,
-    );
+    const secure = connectTls({
+      host,
+      port,
+      ...(isIP(host) === 0 && { servername: host }),
+      minVersion: 'TLSv1.2',
+    });
+    secure.setKeepAlive(true, keepAliveMs);
+    return await handshake(secure, opened);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new ProxyError(`proxy ${proxy.host} does not let us connect (${why})`, { cause });
@@ -102,7 +111,7 @@ function plain(host: string, port: number, opened: Socket[]): Promise<Socket> {
       port,
       noDelay: true,
       keepAlive: true,
-      keepAliveInitialDelay: 10_000,
+      keepAliveInitialDelay: keepAliveMs,
     });
     opened.push(socket);
     socket.once('error', reject);
@@ -139,7 +148,7 @@ function tls(
     rejectUnauthorized: !insecureSkipTlsVerify,
   });
   socket.setNoDelay(true);
-  socket.setKeepAlive(true, 10_000);
+  socket.setKeepAlive(true, keepAliveMs);
   return handshake(socket, opened);
 }
 

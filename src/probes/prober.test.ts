@@ -483,3 +483,34 @@ describe('a thousand probes', () => {
     assert.equal(clock.timers, timers, 'nothing new costs no timer');
   });
 });
+
+it('a pod of the host’s network is probed where the node is now', async () => {
+  let hostIps = ['127.0.0.2'];
+  const world = proberWorld({
+    get hostIps() {
+      return hostIps;
+    },
+  });
+  const pod = probedPod({
+    containers: [web({ readinessProbe: { tcpSocket: { port: 1 }, periodSeconds: 1, failureThreshold: 1 } })],
+  });
+  const { containers } = observedPod(runningInstance('web', world.clock.now() - 60_000));
+  const observed = { containers, sandboxes: [{ id: 's1', ips: [], hostNetwork: true }] };
+  const failure = (ip: string) =>
+    world.events.find((event) => event.includes(`dial tcp ${ip}:1: connect: connection refused`));
+  const failedAt = async (ip: string) => {
+    // A real socket is refused, which takes real time.
+    for (let turn = 0; turn < 500 && !failure(ip); turn++) {
+      await world.clock.advance(100);
+      await new Promise(setImmediate);
+    }
+    assert.ok(failure(ip), world.events.join());
+  };
+  world.prober.update({ pod, observed, terminating: false });
+  await failedAt('127.0.0.2');
+  assert.equal(failure('127.0.0.3'), undefined);
+  hostIps = ['127.0.0.3'];
+  world.prober.update({ pod, observed, terminating: false });
+  await failedAt('127.0.0.3');
+  world.prober.close();
+});

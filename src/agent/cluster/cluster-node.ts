@@ -198,7 +198,7 @@ export class ClusterNode implements NodeMembership {
           }),
         })),
         supplementalGroupsPolicy: runtime?.features?.supplementalGroupsPolicy,
-        declaredFeatures: declaredFeatures(this.#options.featureEnabled).declared,
+        declaredFeatures: declaredFeatures(this.#options.featureEnabled, runtime?.features).declared,
       },
     };
   }

@@ -411,5 +411,16 @@ suite('admission by the state of the node', () => {
       `PodFeatureUnsupported: Pod requires node features that are not available: ${feature}`,
     );
     assert.equal(verdict(podOf(), { undeclaredFeatures: [feature] }), 'admitted');
+
+    const users = 'UserNamespacesHostNetworkSupport';
+    const both = podOf({ hostNetwork: true, hostUsers: false });
+    assert.equal(verdict(both), 'admitted');
+    assert.equal(
+      verdict(both, { undeclaredFeatures: [users] }),
+      `PodFeatureUnsupported: Pod requires node features that are not available: ${users}`,
+    );
+    for (const spec of [{ hostNetwork: true }, { hostUsers: false }]) {
+      assert.equal(verdict(podOf(spec), { undeclaredFeatures: [users] }), 'admitted');
+    }
   });
 });

@@ -53,6 +53,7 @@ export const refusePodLevelResources: AdmissionHandler = ({ spec }, { node }) =>
 /** Features a pod can be seen to need (gate NodeDeclaredFeatures). */
 const inferredFeatures: readonly (readonly [feature: string, needs: (pod: Pod) => boolean])[] = [
   ['RestartAllContainersOnContainerExits', mayRestartAll],
+  ['UserNamespacesHostNetworkSupport', ({ spec }) => spec.hostNetwork === true && spec.hostUsers === false],
 ];
 
 export const refuseUndeclaredFeatures: AdmissionHandler = (pod, { node: { undeclaredFeatures } }) => {
