@@ -485,12 +485,8 @@ describe('a thousand probes', () => {
 });
 
 it('a pod of the host’s network is probed where the node is now', async () => {
-  let hostIps = ['127.0.0.2'];
-  const world = proberWorld({
-    get hostIps() {
-      return hostIps;
-    },
-  });
+  const hostIps = ['127.0.0.2'];
+  const world = proberWorld({ hostIps });
   const pod = probedPod({
     containers: [web({ readinessProbe: { tcpSocket: { port: 1 }, periodSeconds: 1, failureThreshold: 1 } })],
   });
@@ -509,7 +505,7 @@ it('a pod of the host’s network is probed where the node is now', async () => 
   world.prober.update({ pod, observed, terminating: false });
   await failedAt('127.0.0.2');
   assert.equal(failure('127.0.0.3'), undefined);
-  hostIps = ['127.0.0.3'];
+  hostIps[0] = '127.0.0.3';
   world.prober.update({ pod, observed, terminating: false });
   await failedAt('127.0.0.3');
   world.prober.close();
