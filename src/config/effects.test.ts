@@ -36,6 +36,22 @@ test('names what was set away from its default and does nothing yet', () => {
   ]);
 });
 
+test('names the encoding of requests only when something else than JSON is asked for', () => {
+  const { gates } = resolveFeatureGates({});
+  const named = (contentType?: string) => [
+    ...ineffective({ given: {}, files: contentType === undefined ? [{}] : [{ contentType }], gates }),
+    ...ineffective({
+      given: contentType === undefined ? {} : { 'kube-api-content-type': contentType },
+      files: [],
+      gates,
+    }),
+  ];
+  for (const none of [undefined, 'application/json', 'application/vnd.kubernetes.protobuf']) {
+    assert.deepEqual(named(none), [], none);
+  }
+  assert.deepEqual(named('application/cbor'), ['contentType', '--kube-api-content-type']);
+});
+
 test('names gates that were switched with their whole stage', () => {
   const { gates } = resolveFeatureGates({ AllAlpha: true, NativeHistograms: false });
   const named = ineffective({ given: {}, files: [], gates });

@@ -157,6 +157,7 @@ export const EFFECTIVE_FIELDS: readonly string[] = [
   'registerWithTaints',
   'rotateCertificates',
   'serverTLSBootstrap',
+  'podCIDR',
 ];
 
 /**
@@ -194,7 +195,6 @@ export const PENDING_FIELDS: readonly string[] = [
   'memoryManagerPolicy',
   'mergeDefaultEvictionSettings',
   'oomScoreAdj',
-  'podCIDR',
   'protectKernelDefaults',
   'qosReserved',
   'registryBurst',
@@ -250,6 +250,12 @@ export const PENDING_GATES: readonly GateName[] = GATE_NAMES.filter(
   (name) => !FEATURE_GATES[name].locked && !EFFECTIVE_GATES.includes(name),
 );
 
+/**
+ * Values of pending fields beside their defaults that name what is done anyway: who sets them gets what they
+ * ask for. Every request to the API server is in JSON.
+ */
+const doneAnyway: Readonly<Record<string, JsonValue>> = { contentType: 'application/json' };
+
 /** What a user has set. */
 export interface GivenSettings {
   readonly given: GivenFlags;
@@ -272,13 +278,15 @@ export function ineffective({ given, files, gates }: GivenSettings): string[] {
     const value = given[name];
     if (value === undefined) continue;
     const isPending = field === undefined ? pendingFlags.has(name) : pendingFields.has(field);
-    if (isPending && JSON.stringify(value) !== JSON.stringify(byDefault)) named.add(`--${name}`);
+    if (!isPending || (field !== undefined && doneAnyway[field] === value)) continue;
+    if (JSON.stringify(value) !== JSON.stringify(byDefault)) named.add(`--${name}`);
   }
   for (const values of files) {
     for (const path of PENDING_FIELDS) {
       const value = valueAt(values, path.split('.'));
       const described = fields.get(path);
       if (value === undefined || value === null || !described || isDefault(described, value)) continue;
+      if (doneAnyway[path] === value) continue;
       named.add(path);
     }
   }

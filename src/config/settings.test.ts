@@ -12,12 +12,17 @@ function settings(...argv: string[]) {
   return resolveSettings(result);
 }
 
+test('the pod ranges of a node that stands alone', () => {
+  assert.deepEqual(settings('--pod-cidr=10.1.0.0/24,fd00::/64').podCidrs, ['10.1.0.0/24', 'fd00::/64']);
+});
+
 test('defaults in numbers', () => {
   assert.deepEqual(settings(), {
     rootDirectory: '/var/lib/kubelet',
     hostnameOverride: undefined,
     runOnce: false,
     cluster: undefined,
+    podCidrs: [],
     staticPods: { path: undefined, url: undefined, urlHeaders: {}, fileCheckMs: 20_000, httpCheckMs: 20_000 },
     resyncMs: 60_000,
     maxPods: 110,

@@ -61,6 +61,8 @@ export interface NodeAgentSettings {
   readonly runOnce: boolean;
   /** Undefined without `--kubeconfig` and `--bootstrap-kubeconfig`: the node stands alone. */
   readonly cluster: ClusterSettings | undefined;
+  /** Ranges of pod addresses of a node that stands alone; a cluster gives them out itself. */
+  readonly podCidrs: readonly string[];
 
   readonly staticPods: {
     readonly path: string | undefined;
@@ -249,6 +251,7 @@ export function resolveSettings(loaded: Loaded, cwd = process.cwd()): NodeAgentS
     hostnameOverride: given(flags['hostname-override'].trim().toLowerCase()),
     runOnce: configuration.runOnce,
     cluster: clusterSettings(loaded, cwd),
+    podCidrs: configuration.podCIDR.split(',').filter(Boolean),
     staticPods: {
       path: absolute(configuration.staticPodPath, cwd),
       url: given(configuration.staticPodURL),

@@ -34,8 +34,8 @@ export interface MembershipOptions
 
 /** As the settings say. Throws when what they say of the node cannot be used. */
 export function membershipOf(options: MembershipOptions): Membership {
-  const { cluster } = options.settings;
-  return cluster ? joinCluster(options, cluster) : standAlone(options.events);
+  const { cluster, podCidrs } = options.settings;
+  return cluster ? joinCluster(options, cluster) : standAlone(options.events, { ...options, podCidrs });
 }
 
 function joinCluster(options: MembershipOptions, cluster: ClusterSettings): Membership {

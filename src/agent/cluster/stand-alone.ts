@@ -1,9 +1,23 @@
 /** A node without an API server: its pods are static, and nobody is told of anything. */
+
+import type { Clock } from '../../concurrency/clock.ts';
 import { environmentObjects } from '../../objects/environment-objects.ts';
 import { type EventRecorder, silentEvents } from '../../telemetry/events.ts';
+import type { Logger } from '../../telemetry/logger.ts';
 import type { Membership } from './membership.ts';
+import { PodCidrs } from './pod-cidrs.ts';
 
-export function standAlone(events: EventRecorder = silentEvents): Membership {
+/** What the node's own ranges of pod addresses are told with. */
+export interface OwnPodCidrs {
+  readonly podCidrs: readonly string[];
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+export function standAlone(events: EventRecorder = silentEvents, own?: OwnPodCidrs): Membership {
+  const ending = new AbortController();
+  const podCidrs = own && new PodCidrs({ ...own, signal: ending.signal });
+  podCidrs?.set(own?.podCidrs ?? []);
   return {
     api: undefined,
     servingCertificate: undefined,
@@ -12,7 +26,7 @@ export function standAlone(events: EventRecorder = silentEvents): Membership {
       // A node without an API server has no addresses to report.
       hostIps: () => [],
       placement: () => undefined,
-      runtimeFound() {},
+      runtimeFound: (_facts, runtime) => podCidrs?.runtimeFound(runtime),
       runtimeLooked() {},
       relisted() {},
       imageUsed() {},
@@ -30,6 +44,6 @@ export function standAlone(events: EventRecorder = silentEvents): Membership {
     remembered: async () => [],
     attach() {},
     run: async () => {},
-    close() {},
+    close: () => ending.abort(new Error('the agent stops')),
   };
 }

@@ -30,7 +30,7 @@ const streams = {
 
 export const nodeFields = {
   apiVersion: choice('string', ['kubelet.config.k8s.io/v1beta1'], 'Config file version'),
-  contentType: text('Encoding of API server requests', {
+  contentType: text('Encoding of API server requests; they are in JSON whatever it says', {
     default: 'application/vnd.kubernetes.protobuf',
     check: notEmpty,
   }),

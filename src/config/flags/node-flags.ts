@@ -28,7 +28,7 @@ export const nodeFlags = {
     'string',
     'application/vnd.kubernetes.protobuf',
     'contentType',
-    'Encoding of API server requests',
+    'Encoding of API server requests; they are in JSON whatever it says',
   ),
   'kube-api-qps': configFlag('int32', 50, 'kubeAPIQPS', 'API client queries per second'),
   kubeconfig: flag('string', '', 'API server kubeconfig; empty means standalone mode'),
