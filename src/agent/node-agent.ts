@@ -97,8 +97,7 @@ async function start(context: AgentContext): Promise<RunningAgent> {
     (source) => new EarlySource(source, signal),
   );
   const runtimeRooms = await buildRuntime(context, membership.node);
-  const { runtime, observer, link } = runtimeRooms;
-  const looked = link.check(signal);
+  const { runtime, observer } = runtimeRooms;
   await serveNode(context, { nodeName, addresses: facts.addresses, membership, runtime, observer });
 
   const records = new PodRecords({ ...settings, clock, logger });
@@ -125,7 +124,6 @@ async function start(context: AgentContext): Promise<RunningAgent> {
   });
   const [recorded] = await Promise.all([
     records.readAll(),
-    looked,
     observer.relist(signal),
     settings.cgroups.perQos ? built.cgroups.ensureRoot(signal) : undefined,
   ]);

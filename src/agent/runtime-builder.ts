@@ -36,6 +36,8 @@ export async function buildRuntime(context: AgentContext, node: NodeMembership):
     onChange: () => rooms.workers?.wakeAll(),
     onLook: (look) => node.runtimeLooked(look),
   });
+  // Asked a moment ago, when the runtime was found: a node need not wait for the same answer again.
+  link.seen(facts.conditions);
   const observer = observeRuntime(context, { runtime, facts, node });
   rooms.observer = observer;
   return { runtime, name: facts.name, facts: () => current.facts, link, observer };

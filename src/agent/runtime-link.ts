@@ -4,7 +4,7 @@
  */
 import { type Clock, sleep } from '../concurrency/clock.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
-import type { RuntimeStatus } from '../runtime/generated/cri.ts';
+import type { RuntimeCondition } from '../runtime/generated/cri.ts';
 import type { Logger } from '../telemetry/logger.ts';
 
 export interface RuntimeLinkOptions {
@@ -49,7 +49,7 @@ export class RuntimeLink {
 
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await this.check(signal);
+      await this.#check(signal);
       const ready = this.#problem === undefined && this.#networkProblem === undefined;
       await sleep(this.#options.clock, ready ? checkEveryMs.ready : checkEveryMs.notReady, signal).catch(
         () => {},
@@ -57,21 +57,27 @@ export class RuntimeLink {
     }
   }
 
-  async check(signal?: AbortSignal): Promise<void> {
-    let problem: string | undefined;
-    let networkProblem: string | undefined;
+  /** Takes what the runtime has just said of itself. */
+  seen(conditions: readonly RuntimeCondition[]): void {
+    const problem = conditionProblem(conditions, 'RuntimeReady', 'container runtime not ready');
+    const networkProblem = conditionProblem(
+      conditions,
+      'NetworkReady',
+      'container runtime network not ready',
+    );
+    this.#options.onLook?.({ answered: true, problem, networkProblem });
+    this.#take(problem, networkProblem);
+  }
+
+  async #check(signal: AbortSignal): Promise<void> {
     try {
       const { status } = await this.#options.runtime.status({ verbose: false }, { signal });
-      problem = conditionProblem(status, 'RuntimeReady', 'container runtime not ready');
-      networkProblem = conditionProblem(status, 'NetworkReady', 'container runtime network not ready');
-      this.#options.onLook?.({ answered: true, problem, networkProblem });
+      this.seen(status?.conditions ?? []);
     } catch (error) {
-      if (signal?.aborted) return;
-      problem = `container runtime is down: ${(error as Error).message}`;
-      networkProblem = this.#networkProblem;
+      if (signal.aborted) return;
       this.#options.onLook?.({ answered: false });
+      this.#take(`container runtime is down: ${(error as Error).message}`, this.#networkProblem);
     }
-    this.#take(problem, networkProblem);
   }
 
   #take(problem: string | undefined, networkProblem: string | undefined): void {
@@ -94,8 +100,12 @@ export class RuntimeLink {
   }
 }
 
-function conditionProblem(status: RuntimeStatus | undefined, type: string, what: string): string | undefined {
-  const condition = status?.conditions.find((candidate) => candidate.type === type);
+function conditionProblem(
+  conditions: readonly RuntimeCondition[],
+  type: string,
+  what: string,
+): string | undefined {
+  const condition = conditions.find((candidate) => candidate.type === type);
   if (condition?.status) return undefined;
   return `${what}: ${type}=false reason:${condition?.reason ?? ''} message:${condition?.message ?? ''}`;
 }

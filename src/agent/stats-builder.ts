@@ -229,10 +229,11 @@ async function describeMachine(
   facts: MachineFacts,
   { machineIdFiles, bootIdFiles }: Pick<MachineIdentityOptions, 'machineIdFiles' | 'bootIdFiles'> = {},
 ): Promise<MachineDescription> {
-  const [identity, cpuinfo] = await Promise.all([
-    readMachineIdentity({ ...(machineIdFiles && { machineIdFiles }), ...(bootIdFiles && { bootIdFiles }) }),
-    readFile('/proc/cpuinfo', 'utf8').catch(() => ''),
-  ]);
+  const identity = readMachineIdentity({
+    ...(machineIdFiles && { machineIdFiles }),
+    ...(bootIdFiles && { bootIdFiles }),
+  });
+  const cpuinfo = await readFile('/proc/cpuinfo', 'utf8').catch(() => '');
   const { cores, sockets } = parseProcessorTopology(cpuinfo);
   return {
     bootId: identity.bootId,

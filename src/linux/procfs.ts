@@ -88,11 +88,6 @@ export async function readBootId(): Promise<string> {
   return (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
 }
 
-/** Epoch milliseconds. */
-export async function readBootTime(): Promise<number> {
-  return parseBootTime(await readFile('/proc/stat', 'utf8'));
-}
-
 /** Seconds since boot. */
 export async function readUptime(): Promise<number> {
   return Number((await readFile('/proc/uptime', 'utf8')).split(' ')[0]);

@@ -1,8 +1,11 @@
 /**
  * Who this machine is: the ids, kernel and system that the Node reports. Read once at start. A file that is
  * missing leaves its field empty; nothing here keeps an agent from starting.
+ *
+ * Reads without giving way: these files answer at once, and a node is registered only after them, while each
+ * turn of the event loop is long when everything starts together.
  */
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 export interface MachineIdentity {
@@ -35,23 +38,17 @@ const systemUuidFiles = [
   '/proc/device-tree/vm,uuid',
 ];
 
-export async function readMachineIdentity(options: MachineIdentityOptions = {}): Promise<MachineIdentity> {
+export function readMachineIdentity(options: MachineIdentityOptions = {}): MachineIdentity {
   const { root = '/' } = options;
   const first = (files: readonly string[]) => firstReadable(files.map((file) => join(root, file)));
-  const [machineId, firmwareUuid, bootId, kernelVersion, release] = await Promise.all([
-    first(options.machineIdFiles ?? machineIdFiles),
-    first(systemUuidFiles),
-    first(options.bootIdFiles ?? ['/proc/sys/kernel/random/boot_id']),
-    first(['/proc/sys/kernel/osrelease']),
-    first(['/etc/os-release', '/usr/lib/os-release']),
-  ]);
+  const machineId = first(options.machineIdFiles ?? machineIdFiles);
   return {
     machineId,
     // A machine without firmware ids, such as a container, is told apart by its machine id.
-    systemUuid: firmwareUuid || machineId,
-    bootId,
-    kernelVersion,
-    osImage: prettyName(release) ?? 'Linux',
+    systemUuid: first(systemUuidFiles) || machineId,
+    bootId: first(options.bootIdFiles ?? ['/proc/sys/kernel/random/boot_id']),
+    kernelVersion: first(['/proc/sys/kernel/osrelease']),
+    osImage: prettyName(first(['/etc/os-release', '/usr/lib/os-release'])) ?? 'Linux',
     architecture: goArchitecture(process.arch),
   };
 }
@@ -77,12 +74,20 @@ export function goArchitecture(nodeName: string): string {
 }
 
 /** The trimmed text of the first file that can be read and is not empty. */
-async function firstReadable(files: readonly string[]): Promise<string> {
+function firstReadable(files: readonly string[]): string {
   for (const file of files) {
-    const text = await readFile(file, 'utf8').catch(() => '');
+    const text = textOf(file);
     // Device tree strings end in NUL.
     const trimmed = text.replace(/\0+$/, '').trim();
     if (trimmed !== '') return trimmed;
   }
   return '';
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
 }

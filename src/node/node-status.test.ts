@@ -135,7 +135,7 @@ describe('the identity of the machine', () => {
         await mkdir(dirname(join(root, name)), { recursive: true });
         await writeFile(join(root, name), text);
       }
-      return await readMachineIdentity({ root });
+      return readMachineIdentity({ root });
     } finally {
       await rm(root, { recursive: true });
     }

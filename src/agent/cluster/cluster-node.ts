@@ -2,13 +2,13 @@
  * The node as its cluster sees it: gathers what the rooms find out about it, and keeps its Node object and
  * lease by {@link NodePresence}.
  */
+import { uptime } from 'node:os';
 import type { ApiClient } from '../../client/api-client.ts';
 import type { ReflectorFactory } from '../../client/reflector.ts';
 import type { Clock } from '../../concurrency/clock.ts';
 import { LatestOnly } from '../../concurrency/latest-only.ts';
 import { KUBERNETES_VERSION } from '../../config/kubernetes-version.ts';
 import type { ClusterSettings } from '../../config/settings.ts';
-import { readBootTime } from '../../linux/procfs.ts';
 import { goArchitecture, type MachineIdentity, readMachineIdentity } from '../../node/machine-identity.ts';
 import { hostIps, parseNodeIps } from '../../node/node-addresses.ts';
 import type { NodeFacts } from '../../node/node-describer.ts';
@@ -86,9 +86,9 @@ export class ClusterNode implements NodeMembership {
 
   /** Registers the node and reports it until `signal` aborts. */
   async run(signal: AbortSignal): Promise<void> {
-    const { settings, nodeName } = this.#options;
+    const { settings, nodeName, clock } = this.#options;
     const { node } = settings;
-    const machine = await readMachineIdentity(node);
+    const machine = readMachineIdentity(node);
     this.#presence = new NodePresence({
       ...this.#options,
       settings: {
@@ -110,7 +110,7 @@ export class ClusterNode implements NodeMembership {
       reportFrequencyMs: node.reportFrequencyMs,
       leaseDurationSeconds: node.leaseDurationSeconds,
       facts: () => this.#facts(machine),
-      bootedAt: await readBootTime(),
+      bootedAt: clock.now() - uptime() * 1000,
       startedAt: this.#startedAt,
       firstLook: this.#looked.promise,
       onPodCidrs: (cidrs) => this.#podCidrs.set(cidrs),

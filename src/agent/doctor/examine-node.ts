@@ -56,7 +56,7 @@ async function examineCluster({ settings, clock, signal, environment }: NodeQues
     kubeconfig: cluster.kubeconfig,
     bootstrapKubeconfig: cluster.bootstrapKubeconfig,
     nodeName: hostnameOverride ?? hostname().trim().toLowerCase(),
-    machine: await readMachineIdentity(cluster.node),
+    machine: readMachineIdentity(cluster.node),
     environment,
     clock,
     signal,
