@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { membershipOf } from '../../src/agent/cluster/join-cluster.ts';
 import type { MachineFacts } from '../../src/agent/node-facts.ts';
-import { systemClock } from '../../src/concurrency/clock.ts';
+import { type Clock, systemClock } from '../../src/concurrency/clock.ts';
 import { loadConfiguration } from '../../src/config/load-configuration.ts';
 import { resolveSettings } from '../../src/config/settings.ts';
 import { errorText } from '../../src/telemetry/error-text.ts';
@@ -36,6 +36,7 @@ const facts: MachineFacts = {
 let server: ApiServer;
 let directory: string;
 let said: string[];
+let clock: Clock;
 let end: AbortController;
 let running: Promise<void>;
 const file = (name: string) => path.join(directory, name);
@@ -44,6 +45,7 @@ beforeEach(async () => {
   server = await startApiServer();
   directory = mkdtempSync(path.join(tmpdir(), 'kubelet-ts-joining-'));
   said = [];
+  clock = systemClock;
   end = new AbortController();
   running = Promise.resolve();
 });
@@ -82,7 +84,7 @@ function join(...flags: string[]): void {
   const membership = membershipOf({
     settings: resolveSettings(loaded),
     featureEnabled: () => false,
-    clock: systemClock,
+    clock,
     logger,
     metrics: new MetricsRegistry(),
     nodeName: 'node',
@@ -94,6 +96,14 @@ function join(...flags: string[]): void {
 
 const kubeconfig = (text: string) => writeFileSync(file('kubeconfig'), text);
 const registered = () => server.admin.watchUntil('nodes', 'node', (node) => node !== undefined);
+
+async function until(what: () => boolean): Promise<void> {
+  const deadline = Date.now() + 20_000;
+  while (!what()) {
+    assert.ok(Date.now() < deadline, said.join('\n'));
+    await pause(20);
+  }
+}
 
 /** Waits for a line that fits; the trouble then goes on for a while without another line about it. */
 async function saidOnce(pattern: RegExp): Promise<void> {
@@ -154,6 +164,26 @@ describe('what keeps a node from joining', () => {
     await saidOnce(/Cannot register the node.*system:node:node.*group.*system:nodes/);
     server.grants.push({ user: 'somebody' });
     await registered();
+  });
+
+  it('a clock that differs from the server’s', async () => {
+    kubeconfig(server.kubeconfigFor('system:node:node'));
+    clock = { ...systemClock, now: () => Date.now() + 90_000 };
+    join();
+    await saidOnce(/clock of this machine.*9\d s ahead of that of the API server.*timedatectl/);
+    await registered();
+  });
+
+  it('missing rights to services, until they are given', async () => {
+    const give = server.faults.fail(403, 'Forbidden', { resource: 'services' });
+    kubeconfig(server.kubeconfigFor('system:node:node'));
+    join();
+    await registered();
+    await saidOnce(/cannot (list|watch) services.*O=system:nodes.*cluster role system:node/);
+    give();
+    await until(() =>
+      server.requests.some(({ resource, status }) => resource === 'services' && status === 200),
+    );
   });
 
   it('a certificate request that is denied', async () => {

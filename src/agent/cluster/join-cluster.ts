@@ -12,6 +12,7 @@ import type { EventRecorder } from '../../telemetry/events.ts';
 import type { NodeAgentOptions } from '../node-agent.ts';
 import type { MachineFacts } from '../node-facts.ts';
 import { nodeResources } from '../node-resources.ts';
+import { ClockWatch } from './clock-watch.ts';
 import { ClusterNode } from './cluster-node.ts';
 import { ClusterObjects } from './cluster-objects.ts';
 import { ClusterPods } from './cluster-pods.ts';
@@ -102,11 +103,20 @@ function joinCluster(options: MembershipOptions, cluster: ClusterSettings): Memb
     attach: (rooms) => pods.attach(rooms),
     async run(signal) {
       objects.start();
+      const clockWatch = new ClockWatch({ clock, logger });
       const userAgent = `kubelet/${KUBERNETES_VERSION} (linux/${goArchitecture(process.arch)})`;
       const credentials = {
         ...cluster,
         nodeName,
-        client: { ...cluster.api, userAgent, clock, random, logger, metrics },
+        client: {
+          ...cluster.api,
+          userAgent,
+          clock,
+          random,
+          logger,
+          metrics,
+          onDate: (serverTime: number) => clockWatch.seen(serverTime),
+        },
         use: client.use.bind(client),
       };
       await Promise.all([

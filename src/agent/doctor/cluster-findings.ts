@@ -145,7 +145,7 @@ async function ask(
   try {
     if (isBootstrap) {
       await get('/version');
-      return clockFindings(server, skewMs);
+      return clockFindings(`API server ${server}`, skewMs);
     }
     const node = await get<Node>(`/api/v1/nodes/${nodeName}`);
     const isForeign = node !== undefined && isOfAnotherMachine(node, question.machine);
@@ -153,10 +153,13 @@ async function ask(
       ? await get<Lease>(`/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${nodeName}`)
       : undefined;
     const { alive } = claimOf(lease, undefined, clock.now());
-    return [...clockFindings(server, skewMs), ...(isForeign ? [takenName(nodeName, node, alive)] : [])];
+    return [
+      ...clockFindings(`API server ${server}`, skewMs),
+      ...(isForeign ? [takenName(nodeName, node, alive)] : []),
+    ];
   } catch (error) {
     signal.throwIfAborted();
-    return [...clockFindings(server, skewMs), unreachable(server, error)];
+    return [...clockFindings(`API server ${server}`, skewMs), unreachable(server, error)];
   } finally {
     client.close();
   }
@@ -175,7 +178,8 @@ function unreachable(server: string, error: unknown): Finding {
 const skewLimits = { warning: 30_000, error: 300_000 };
 
 /** Certificates and tokens are made for times that both sides agree on. */
-export function clockFindings(server: string, skewMs: number | undefined): Finding[] {
+/** `whose`: with whose clock this machine's differs by `skewMs`; undefined when that is not known. */
+export function clockFindings(whose: string, skewMs: number | undefined): Finding[] {
   const amount = Math.abs(skewMs ?? 0);
   if (skewMs === undefined || amount < skewLimits.warning) return [];
   return [
@@ -184,7 +188,7 @@ export function clockFindings(server: string, skewMs: number | undefined): Findi
       severity: amount < skewLimits.error ? 'warning' : 'error',
       object: 'the clock of this machine',
       problem:
-        `It is ${Math.round(amount / 1000)} s ${skewMs < 0 ? 'behind' : 'ahead of'} that of API server ${server}, ` +
+        `It is ${Math.round(amount / 1000)} s ${skewMs < 0 ? 'behind' : 'ahead of'} that of ${whose}, ` +
         'so certificates and tokens may be refused',
       remedy: 'Set it by NTP (timedatectl set-ntp true)',
     },
