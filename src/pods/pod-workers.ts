@@ -183,9 +183,11 @@ export class PodWorkers {
       const keepsRoom = answer.kind === 'waits' && held?.madeRoom;
       return keepsRoom ? { ...answer, holding: { ...answer.holding, madeRoom: true } } : answer;
     }
-    for (const { metadata, spec } of answer.victims) {
-      const verdict = { ...answer.verdict, graceSeconds: spec.terminationGracePeriodSeconds };
-      this.#workers.get(metadata.uid)?.evict(verdict);
+    for (const victim of answer.victims) {
+      const graceSeconds = victim.spec.terminationGracePeriodSeconds;
+      // One whose source has not spoken yet is known from its record alone.
+      const worker = this.#workers.get(victim.metadata.uid) ?? this.#start(victim);
+      worker.evict({ ...answer.verdict, graceSeconds });
     }
     // They are on their way out now, and are waited for as long as they have a process.
     const decision = this.#decide(pod);

@@ -309,6 +309,59 @@ describe('an API server that is away', () => {
     assertNoTimers(world);
   });
 
+  it('keeps nobody from restarting what falls, and is told of it afterwards', async () => {
+    const loop = await startApiLoop({ world, api });
+    const livenessProbe = { exec: { command: ['alive'] }, periodSeconds: 1, failureThreshold: 2 };
+    const containers = [{ name: 'web', image: 'web', imagePullPolicy: 'IfNotPresent' }];
+    api.create(boundPod('falls', { containers }));
+    api.create(boundPod('hangs', { containers: [{ ...containers[0]!, livenessProbe }] }));
+    await ready('falls', 'hangs');
+    const of = (name: string) => {
+      const sandbox = world.runtime.sandboxes.find(({ config }) => config.metadata?.name === name);
+      return world.runtime.containers.find(
+        ({ sandboxId, state }) => sandboxId === sandbox?.id && state === 1,
+      )!;
+    };
+    api.down = true;
+    world.runtime.exit(of('falls').id, 1);
+    const { id } = of('hangs');
+    world.runtime.behave('web', {
+      exec: (_command, container) => ({ exitCode: container.id === id ? 1 : 0 }),
+    });
+    await loop.pass(60_000);
+    for (const name of ['falls', 'hangs']) assert.equal(of(name).config.metadata?.attempt, 1, name);
+    api.down = false;
+    const restarts = (name: string) =>
+      (status(name)['containerStatuses'] as { restartCount: number }[] | undefined)?.[0]?.restartCount;
+    await loop.pass(15_000);
+    await told(() => ['falls', 'hangs'].every((name) => restarts(name) === 1 && isReady(name)));
+    await loop.stop();
+  });
+
+  it('hears of an end that nobody could tell it of from the next agent', async () => {
+    const containers = [{ name: 'job', image: 'job', imagePullPolicy: 'IfNotPresent' }];
+    const first = await startApiLoop({ world, api });
+    api.create(boundPod('done', { restartPolicy: 'Never', containers }));
+    await ready('done');
+    api.down = true;
+    world.runtime.exit(world.runtime.running('job').id, 0);
+    await first.pass(5000);
+    await first.stop();
+    assert.equal(status('done')['phase'], 'Running');
+    // The runtime may have been cleaned up meanwhile: the record knows.
+    const next = await startApiLoop({ world, api });
+    await next.pass(60_000);
+    assert.deepEqual(
+      world.snapshot().containers.filter((line) => line.includes('running')),
+      [],
+    );
+    api.down = false;
+    await next.pass(15_000);
+    await told(() => status('done')['phase'] === 'Succeeded');
+    assert.equal(world.runtime.requestsOf('CreateContainer').length, 1);
+    await next.stop();
+  });
+
   it('after a restart: static pods start, and pods that run are left alone until it speaks', async () => {
     const first = await startApiLoop({ world, api });
     api.create(boundPod('web'));

@@ -449,6 +449,20 @@ suite('a critical pod that does not fit', () => {
     assert.equal(node.clock.nextTimer(), undefined);
   });
 
+  test('has one end that is known from its record alone, and that its source tells of later', async () => {
+    const node = startNode({ records: [recordOf(victim)], running: [victim] });
+    const wanted = new Map([['uid-critical', critical()]]);
+    node.workers.setDesired(wanted, false);
+    await settle();
+    assert.equal(node.workers.get('uid-victim')?.memory.terminal?.reason, 'Preempting');
+    assert.equal(node.waiting('critical')?.reason, 'AdmissionPending');
+    await node.want(victim, critical());
+    await node.exit('victim');
+    assert.equal(node.status('victim')?.reason, 'Preempting');
+    assert.ok(node.done.includes('critical write-record'));
+    node.workers.close();
+  });
+
   test('is admitted at once when those that go have nothing running', async () => {
     const node = startNode();
     await node.want(victim);
