@@ -217,6 +217,18 @@ describe('events in the API server', () => {
     }
   });
 
+  it('find out together which form the server takes', async () => {
+    api.failure = ({ path }) => (path.startsWith('/api/v1/') ? failed(404, 'NotFound') : undefined);
+    for (const message of ['one', 'two', 'three']) say(message);
+    await settle();
+    assert.deepEqual(
+      all()
+        .map(({ note }) => note)
+        .sort(),
+      ['one', 'three', 'two'],
+    );
+  });
+
   it('are tried in the other form once only, by a server that refuses both, and none that takes the first', async () => {
     api.failure = () => failed(403, 'Forbidden');
     say('one');

@@ -182,22 +182,26 @@ export class ApiEvents implements EventRecorder {
   }
 
   async #create(series: EventSeries, name: string): Promise<void> {
-    const form = this.#form;
+    const isFirst = !this.#hasForm;
     try {
-      await this.#createAs(form, series, name);
+      await this.#createAs(this.#form, series, name);
       this.#hasForm = true;
+      return;
     } catch (error) {
-      if (this.#hasForm || !isUnknownForm(error)) throw error;
-      // Once is enough to find out: whoever refuses both refuses events, not their form.
-      this.#hasForm = true;
+      if (!isFirst || !isUnknownForm(error)) throw error;
       await this.#createAs(seriesForm, series, name).catch(() => {
+        // Once is enough to find out: whoever refuses both refuses events, not their form.
+        this.#hasForm = true;
         throw error;
       });
-      this.#form = seriesForm;
+    }
+    if (this.#form !== seriesForm) {
       this.#logger.info('The API server takes events only in another form than usual', {
         apiVersion: seriesForm.apiVersion,
       });
     }
+    this.#form = seriesForm;
+    this.#hasForm = true;
   }
 
   #createAs(form: EventForm, series: EventSeries, name: string): Promise<unknown> {
