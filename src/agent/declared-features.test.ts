@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { declaredFeatures } from './declared-features.ts';
 
+const sockets = 'ExtendWebSocketsToKubelet';
 const restart = 'RestartAllContainersOnContainerExits';
 const users = 'UserNamespacesHostNetworkSupport';
 const gates =
@@ -11,12 +12,12 @@ const gates =
 const able = { userNamespacesHostNetwork: true };
 
 it('a node declares what its gates and its runtime allow, and nothing without the gate for it', () => {
-  const all = gates('NodeDeclaredFeatures', restart, users);
-  assert.deepEqual(declaredFeatures(all, able), { declared: [restart, users], missing: [] });
+  const all = gates('NodeDeclaredFeatures', sockets, restart, users);
+  assert.deepEqual(declaredFeatures(all, able), { declared: [sockets, restart, users], missing: [] });
   for (const runtime of [undefined, { userNamespacesHostNetwork: false }]) {
-    assert.deepEqual(declaredFeatures(all, runtime), { declared: [restart], missing: [users] });
+    assert.deepEqual(declaredFeatures(all, runtime), { declared: [sockets, restart], missing: [users] });
   }
   const none = declaredFeatures(gates('NodeDeclaredFeatures'), able);
-  assert.deepEqual(none, { declared: [], missing: [restart, users] });
+  assert.deepEqual(none, { declared: [], missing: [sockets, restart, users] });
   assert.deepEqual(declaredFeatures(gates(restart), able), { declared: undefined, missing: [] });
 });

@@ -19,6 +19,7 @@ interface RuntimeAbilities {
 type FeatureEnabled = (gate: string) => boolean;
 
 const known: Readonly<Record<string, (enabled: FeatureEnabled, runtime?: RuntimeAbilities) => boolean>> = {
+  ExtendWebSocketsToKubelet: (enabled) => enabled('ExtendWebSocketsToKubelet'),
   RestartAllContainersOnContainerExits: (enabled) => enabled('RestartAllContainersOnContainerExits'),
   UserNamespacesHostNetworkSupport: (enabled, runtime) =>
     enabled('UserNamespacesHostNetworkSupport') && runtime?.userNamespacesHostNetwork === true,

@@ -52,7 +52,14 @@ export async function serveNode(context: AgentContext, input: NodeApiRooms): Pro
 }
 
 /** Nobody asks: the port is closed. */
-const noHandlers = { flags: false, status: false, verbosity: false, profiling: false, systemLogs: false };
+const noHandlers = {
+  flags: false,
+  status: false,
+  verbosity: false,
+  profiling: false,
+  systemLogs: false,
+  systemLogQueries: false,
+};
 
 function healthChecks({ clock, logProblem, rooms }: AgentContext): HealthCheck[] {
   return [
@@ -63,11 +70,13 @@ function healthChecks({ clock, logProblem, rooms }: AgentContext): HealthCheck[]
 
 /** Logs of containers and streams into them. */
 function containerRoutes(context: AgentContext, { runtime, observer }: NodeApiRooms): NodeRoute[] {
-  const { settings, clock, rooms } = context;
+  const { settings, clock, rooms, featureEnabled } = context;
   const workers = () => rooms.workers;
+  const idleMs = settings.streamIdleMs;
+  const translates = featureEnabled('ExtendWebSocketsToKubelet');
   return [
     ...logRoutes(context, { workers, observer, changes: rooms.changes }),
-    ...buildStreamingRoutes({ runtime, observer, workers, idleMs: settings.streamIdleMs, clock }),
+    ...buildStreamingRoutes({ runtime, observer, workers, idleMs, translates, clock }),
   ];
 }
 

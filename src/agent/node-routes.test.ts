@@ -22,7 +22,7 @@ const rooms = {
 };
 const containers = [
   ...logRoutes({ clock: systemClock, featureEnabled: () => false }, { ...rooms, changes: new PodChanges() }),
-  ...buildStreamingRoutes({ ...rooms, idleMs: 0 }),
+  ...buildStreamingRoutes({ ...rooms, idleMs: 0, translates: true }),
 ];
 const routes = nodeRoutes({
   core: {
@@ -34,7 +34,14 @@ const routes = nodeRoutes({
     log: silentLogger,
   },
   about: { configuration: {}, flags: {}, version: 'v1.36.2', startedAt: 0, setVerbosity: () => {} },
-  handlers: { flags: true, status: true, verbosity: true, profiling: true, systemLogs: true },
+  handlers: {
+    flags: true,
+    status: true,
+    verbosity: true,
+    profiling: true,
+    systemLogs: true,
+    systemLogQueries: true,
+  },
   runningPods: () => [],
   stats: () => undefined,
   containers,

@@ -45,7 +45,12 @@ export function nodeRoutes(input: NodeRoutesInput): NodeRoute[] {
     ...profileRoutes({ enabled: handlers.profiling, clock }),
     ...statsRoutes(stats),
     ...containers,
-    ...systemLogRoutes({ enabled: handlers.systemLogs, directory: systemLogDirectory }),
+    ...systemLogRoutes({
+      enabled: handlers.systemLogs,
+      queries: handlers.systemLogQueries,
+      directory: systemLogDirectory,
+      searchPath: process.env['PATH'] ?? '/usr/bin:/bin',
+    }),
   ];
   return routes;
 }

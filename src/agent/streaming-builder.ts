@@ -20,15 +20,18 @@ export interface StreamingRooms {
   /** Undefined until there are any. */
   readonly workers: () => PodWorkers | undefined;
   readonly idleMs: number;
+  /** The gate ExtendWebSocketsToKubelet. */
+  readonly translates: boolean;
   readonly clock: Clock;
 }
 
 export function buildStreamingRoutes(rooms: StreamingRooms): NodeRoute[] {
-  const { runtime, idleMs, clock } = rooms;
+  const { runtime, idleMs, translates, clock } = rooms;
   return streamingRoutes({
     pod: (namespace, name) => streamedPod(`${namespace}/${name}`, rooms),
     runtime: streamRuntime(runtime),
     idleMs,
+    translates,
     clock,
   });
 }

@@ -47,6 +47,7 @@ export interface NodeServerSettings extends ListenAddress {
     readonly verbosity: boolean;
     readonly profiling: boolean;
     readonly systemLogs: boolean;
+    readonly systemLogQueries: boolean;
   };
   /** Which files are read again when they change. */
   readonly reloads: { readonly clientCa: boolean; readonly serving: boolean };
@@ -441,6 +442,7 @@ function nodeServerSettings({ configuration, flags, gates }: Loaded): NodeServer
       verbosity: configuration.enableDebugFlagsHandler,
       profiling: configuration.enableProfilingHandler,
       systemLogs: configuration.enableSystemLogHandler,
+      systemLogQueries: configuration.enableSystemLogHandler && configuration.enableSystemLogQuery,
     },
     reloads: {
       clientCa: gates.enabled('ReloadKubeletClientCAFile'),

@@ -90,7 +90,7 @@ describe('requests', () => {
     await symlink('../secret', join(root, 'outside'));
     await symlink(directory, join(root, 'pods', 'up'));
     world = await startWorld({
-      routes: [echo, ...systemLogRoutes({ enabled: true, directory: root })],
+      routes: [echo, ...systemLogRoutes({ enabled: true, queries: true, directory: root, searchPath: '' })],
       access: everybody,
     });
   });

@@ -6,6 +6,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Clock } from '../concurrency/clock.ts';
 import type { Counter, Gauge, Histogram, Labels, Metrics } from '../telemetry/metrics.ts';
 import type { NodeRoute } from './route.ts';
+import { offeredProtocols, tunnelledForward } from './streaming/stream-request.ts';
+import { streamCloseProtocol } from './streaming/stream-translation.ts';
 
 export interface RequestMeterOptions {
   readonly routes: readonly Pick<NodeRoute, 'path'>[];
@@ -36,6 +38,7 @@ const knownMethods = new Set([
   'CONNECT',
   'TRACE',
 ]);
+const isCounted = (protocol: string) => protocol === streamCloseProtocol || tunnelledForward(protocol);
 const labels = ['long_running', 'method', 'path', 'server_type'];
 
 export class RequestMeter {
@@ -68,7 +71,7 @@ export class RequestMeter {
     });
     this.#webSockets = metrics.counter({
       name: 'kubelet_websocket_streaming_requests_total',
-      help: '[ALPHA] Streaming requests that came as WebSockets.',
+      help: '[ALPHA] Streaming requests that came as WebSockets with an end of input, or with SPDY inside.',
       labels: ['subresource'],
     });
   }
@@ -84,7 +87,7 @@ export class RequestMeter {
       server_type: serverType,
     };
     this.#requests.inc(series);
-    if (streaming.has(path) && headers.upgrade?.toLowerCase() === 'websocket') {
+    if (streaming.has(path) && offeredProtocols(headers).some(isCounted)) {
       this.#webSockets.inc({ subresource: path.toLowerCase() });
     }
     const began = this.#clock.now();

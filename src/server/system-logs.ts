@@ -1,5 +1,6 @@
 /**
- * `/logs/`: the directory `/var/log` of the machine, to look around in and to read from, ranges included.
+ * `/logs/`: the directory `/var/log` of the machine, to look around in and to read from, ranges included; and,
+ * where queries are wanted, the logs of services (`?query=kubelet&tailLines=20`).
  *
  * Differs from the kubelet: links that lead out of the directory are not followed, so that a pod which may write
  * to `/var/log` cannot have the node's other files shown.
@@ -9,6 +10,8 @@ import { pipeline } from 'node:stream/promises';
 import { openBeneath } from './beneath.ts';
 import type { Exchange, NodeRoute } from './route.ts';
 import { sendText } from './router.ts';
+import { sendServiceLogs } from './service-logs.ts';
+import { readSystemLogQuery } from './system-log-query.ts';
 
 /** More names than this are not listed. */
 const mostNames = 10_000;
@@ -16,24 +19,67 @@ const mostNames = 10_000;
 export interface SystemLogOptions {
   /** `enableSystemLogHandler`. */
   readonly enabled: boolean;
+  /** `enableSystemLogQuery`. */
+  readonly queries: boolean;
   /** `/var/log`. */
   readonly directory: string;
+  /** Where `journalctl` is looked for: a `PATH`. */
+  readonly searchPath: string;
+  /** How long one query may take; 30,000 ms by default. */
+  readonly queryMs?: number;
 }
 
-export function systemLogRoutes({ enabled, directory }: SystemLogOptions): NodeRoute[] {
+/** Queries beyond this are turned away: each may have the whole journal read. */
+const mostQueries = 4;
+const usualQueryMs = 30_000;
+
+export function systemLogRoutes(options: SystemLogOptions): NodeRoute[] {
+  const { enabled, directory } = options;
+  const answerQuery = queryAnswers(options);
   return [
     {
       methods: ['GET'],
       path: '/logs/',
       debugging: true,
       handle: enabled
-        ? (exchange) => sendBeneath(directory, exchange)
+        ? async (exchange) => (await answerQuery(exchange)) || (await sendBeneath(directory, exchange))
         : ({ response }) => sendText(response, 405, 'Debug endpoints are disabled.\n'),
     },
   ];
 }
 
-async function sendBeneath(directory: string, exchange: Exchange): Promise<void> {
+/** Answers exchanges that query something, and tells whether it has. */
+function queryAnswers(options: SystemLogOptions): (exchange: Exchange) => Promise<boolean> {
+  const { queries, directory, searchPath, queryMs: timeoutMs = usualQueryMs } = options;
+  let going = 0;
+  return async (exchange) => {
+    const { response } = exchange;
+    const query = queries ? readSystemLogQuery(exchange.query) : undefined;
+    if (!query) return false;
+    if (query.kind === 'refused') {
+      sendText(response, query.status, query.text);
+    } else if (query.kind === 'file') {
+      const path = query.path.replace(/^\/+/, '');
+      await sendBeneath(directory, { ...exchange, response, rest: path, path: `/logs/${path}` });
+    } else if (going >= mostQueries) {
+      response.setHeader('retry-after', '1');
+      sendText(response, 429, `${mostQueries} queries are being answered; try again when one has ended\n`);
+    } else {
+      going++;
+      try {
+        await sendServiceLogs(query, exchange, { directory, searchPath, timeoutMs });
+      } finally {
+        going--;
+      }
+    }
+    return true;
+  };
+}
+
+async function sendBeneath(
+  directory: string,
+  exchange: Pick<Exchange, 'response' | 'rest' | 'path' | 'headers' | 'method' | 'signal'>,
+): Promise<void> {
   const { response, rest, path } = exchange;
   const found = await openBeneath(directory, rest);
   if (!found) return sendText(response, 404, '404: Page Not Found');
@@ -88,7 +134,10 @@ function contentType(path: string): string {
   return /\.(xz|zst|bz2|journal~?)$/.test(path) ? 'application/octet-stream' : 'text/plain; charset=utf-8';
 }
 
-async function sendListing(directory: string, { response, method }: Exchange): Promise<void> {
+async function sendListing(
+  directory: string,
+  { response, method }: Pick<Exchange, 'response' | 'method'>,
+): Promise<void> {
   const names: string[] = [];
   for await (const entry of await opendir(directory)) {
     names.push(entry.isDirectory() ? `${entry.name}/` : entry.name);

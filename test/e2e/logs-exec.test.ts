@@ -34,6 +34,8 @@ describe('logs and streams', () => {
 
   before(async () => {
     server = await startApiServer();
+    // What kubectl speaks first; without falling back to SPDY in silence.
+    server.proxy.webSockets = 'only';
     agent = new ClusterAgent(server);
     writeFileSync(agent.path('client-ca.crt'), server.ca);
     await agent.start({
@@ -178,12 +180,16 @@ describe('logs and streams', () => {
     );
   });
 
-  it('falls back to SPDY where the runtime does not know what kubectl would rather speak', async () => {
-    server.proxy.webSockets = 'pass';
+  it('speaks SPDY with an API server that knows nothing else', async () => {
+    server.proxy.webSockets = 'refuse';
     try {
       assert.equal(await agent.kubectl('exec', 'shell', '-c', 'main', '--', 'echo', 'hello'), 'hello\n');
+      const copy = start(['exec', '-i', 'shell', '-c', 'main', '--', 'wc', '-c'], 'pipe');
+      copy.child.stdin!.end('x'.repeat(1_000_000));
+      assert.equal(await copy.done, 0, copy.errors());
+      assert.equal(copy.text().trim(), '1000000');
     } finally {
-      server.proxy.webSockets = 'refuse';
+      server.proxy.webSockets = 'only';
     }
   });
 

@@ -38,16 +38,26 @@ export function streamOptions(query: URLSearchParams): StreamOptions {
   return options;
 }
 
+interface UpgradeHeaders {
+  readonly upgrade?: string | undefined;
+  readonly 'sec-websocket-protocol'?: string | undefined;
+}
+
+/** What a client would speak over a WebSocket, what it likes best first; nothing when it asks for none. */
+export function offeredProtocols(headers: UpgradeHeaders): string[] {
+  if (!isWebSocket(headers.upgrade)) return [];
+  return (headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim());
+}
+
+/** Whether it names a SPDY connection that a WebSocket carries: `SPDY/3.1+portforward.k8s.io`. */
+export const tunnelledForward = (protocol: string): boolean => /^SPDY\/3\.1\+[\w.-]+$/.test(protocol);
+
 /**
  * The ports a WebSocket names when it is opened; with SPDY every stream names its own later. Throws
  * {@link StreamRefusal}.
  */
-export function forwardedPorts(
-  query: URLSearchParams,
-  headers: { readonly upgrade?: string | undefined; readonly 'sec-websocket-protocol'?: string | undefined },
-): number[] {
-  const isTunnel = (headers['sec-websocket-protocol'] ?? '').includes('SPDY/3.1');
-  if (!isWebSocket(headers.upgrade) || isTunnel) return [];
+export function forwardedPorts(query: URLSearchParams, headers: UpgradeHeaders): number[] {
+  if (!isWebSocket(headers.upgrade) || offeredProtocols(headers).some(tunnelledForward)) return [];
   const texts = query.getAll('port').flatMap((text) => text.split(','));
   if (texts.length === 0) throw new StreamRefusal(400, 'query parameter "port" is required');
   return texts.map(portOf);

@@ -81,6 +81,7 @@ async function node(url: string, more: Partial<StreamingRoutesInput> = {}) {
     pod: (namespace, name) => (namespace === 'shop' && name === 'web' ? web : undefined),
     runtime,
     idleMs: 0,
+    translates: true,
     clock: systemClock,
     ...more,
   });

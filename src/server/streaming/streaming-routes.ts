@@ -5,8 +5,21 @@
 import type { Clock } from '../../concurrency/clock.ts';
 import type { Exchange, NodeRoute, Question, Upgrade } from '../route.ts';
 import { sendText } from '../router.ts';
-import { proxyStream, StreamUnreachableError } from './stream-proxy.ts';
-import { forwardedPorts, type StreamOptions, StreamRefusal, streamOptions } from './stream-request.ts';
+import { proxyStream, StreamUnreachableError, translateStream } from './stream-proxy.ts';
+import {
+  forwardedPorts,
+  offeredProtocols,
+  type StreamOptions,
+  StreamRefusal,
+  streamOptions,
+  tunnelledForward,
+} from './stream-request.ts';
+import {
+  remoteCommandProtocol,
+  streamCloseProtocol,
+  translateStreams,
+  tunnelStreams,
+} from './stream-translation.ts';
 
 /** A pod as far as streams into it are concerned. */
 export interface StreamedPod {
@@ -45,13 +58,22 @@ export interface StreamingRoutesInput {
   readonly runtime: StreamRuntime;
   /** `streamingConnectionIdleTimeout`, milliseconds; 0: never. */
   readonly idleMs: number;
+  /** Whether WebSockets are translated for the runtime (gate ExtendWebSocketsToKubelet). */
+  readonly translates: boolean;
   readonly clock: Clock;
+}
+
+/** A stream that the runtime is ready for. */
+interface OpenedStream {
+  readonly url: string;
+  /** The process's streams; absent: of port-forward, where the two sides agree about streams as they go. */
+  readonly options?: StreamOptions;
 }
 
 const pod = '{podNamespace}/{podID}';
 
 export function streamingRoutes(input: StreamingRoutesInput): NodeRoute[] {
-  const stream = (path: string, open: (question: Question) => Promise<string>): NodeRoute => ({
+  const stream = (path: string, open: (question: Question) => Promise<OpenedStream>): NodeRoute => ({
     methods: ['GET', 'POST'],
     path,
     debugging: true,
@@ -79,15 +101,16 @@ export function streamingRoutes(input: StreamingRoutesInput): NodeRoute[] {
   ];
 }
 
-async function openExec(question: Question, input: StreamingRoutesInput): Promise<string> {
+async function openExec(question: Question, input: StreamingRoutesInput): Promise<OpenedStream> {
   const options = streamOptions(question.query);
   const containerId = runningContainer(question, input);
   const command = question.query.getAll('command');
-  return await input.runtime.exec({ ...options, containerId, command }, question.signal);
+  const url = await input.runtime.exec({ ...options, containerId, command }, question.signal);
+  return { url, options };
 }
 
-async function openAttach(question: Question, input: StreamingRoutesInput): Promise<string> {
-  const options = streamOptions(question.query);
+async function openAttach(question: Question, input: StreamingRoutesInput): Promise<OpenedStream> {
+  const wanted = streamOptions(question.query);
   const { containerName = '', podID = '', podNamespace = '' } = question.parameters;
   const found = podOf(question, input);
   const containerId = hasUid(found, question) ? found.running(containerName) : undefined;
@@ -96,13 +119,12 @@ async function openAttach(question: Question, input: StreamingRoutesInput): Prom
   if (containerId === undefined || tty === undefined) {
     throw new StreamRefusal(500, `container ${containerName} not found in pod ${podID}_${podNamespace}`);
   }
-  return await input.runtime.attach(
-    { ...options, containerId, tty, stderr: options.stderr && !tty },
-    question.signal,
-  );
+  const options = { ...wanted, tty, stderr: wanted.stderr && !tty };
+  const url = await input.runtime.attach({ ...options, containerId }, question.signal);
+  return { url, options };
 }
 
-async function openPortForward(question: Question, input: StreamingRoutesInput): Promise<string> {
+async function openPortForward(question: Question, input: StreamingRoutesInput): Promise<OpenedStream> {
   const { query, headers } = question;
   const ports = forwardedPorts(query, {
     upgrade: headers.upgrade,
@@ -114,7 +136,7 @@ async function openPortForward(question: Question, input: StreamingRoutesInput):
   if (sandboxId === undefined) {
     throw new StreamRefusal(500, `failed to find sandboxID for pod ${question.parameters['podID']}`);
   }
-  return await input.runtime.portForward({ sandboxId, ports }, question.signal);
+  return { url: await input.runtime.portForward({ sandboxId, ports }, question.signal) };
 }
 
 async function run(exchange: Exchange, input: StreamingRoutesInput): Promise<void> {
@@ -167,13 +189,18 @@ function refuseWithoutUpgrade(exchange: Exchange, input: StreamingRoutesInput): 
 
 async function passThrough(
   upgrade: Upgrade,
-  open: (question: Question) => Promise<string>,
-  { idleMs, clock }: StreamingRoutesInput,
+  open: (question: Question) => Promise<OpenedStream>,
+  input: StreamingRoutesInput,
 ): Promise<void> {
   const { socket: client, head, method, rawHeaders } = upgrade;
+  const { idleMs, clock } = input;
   try {
-    const url = new URL(await open(upgrade));
-    await proxyStream({ client, head, method, rawHeaders, url, idleMs, clock });
+    const wish = input.translates ? translatedWish(upgrade) : undefined;
+    const { url, options } = await open(upgrade);
+    const stream = { client, head, method, rawHeaders, url: new URL(url), idleMs, clock };
+    if (!wish) return await proxyStream(stream);
+    const translation = options ? translateStreams(options) : tunnelStreams();
+    await translateStream({ ...stream, ...wish, translation });
   } catch (error) {
     if (upgrade.signal.aborted) return;
     if (error instanceof StreamRefusal) {
@@ -183,4 +210,18 @@ async function passThrough(
     if (error instanceof StreamUnreachableError) return upgrade.refuse(500, error.message);
     throw error;
   }
+}
+
+/** Which of the WebSockets that are translated the client wishes; undefined: none of them. */
+function translatedWish({ headers, path }: Upgrade) {
+  const { 'sec-websocket-key': key, 'sec-websocket-version': version } = headers;
+  const offered = offeredProtocols(headers);
+  const isForward = path.startsWith('/portForward/');
+  const protocol = isForward
+    ? offered.find(tunnelledForward)
+    : offered.find((name) => name === streamCloseProtocol);
+  if (protocol === undefined) return undefined;
+  if (key === undefined || version !== '13') throw new StreamRefusal(400, 'not a WebSocket of version 13');
+  const runtimeProtocol = isForward ? protocol.slice(protocol.indexOf('+') + 1) : remoteCommandProtocol;
+  return { key, protocol, runtimeProtocol };
 }
