@@ -79,6 +79,18 @@ describe('token files', () => {
   });
 });
 
+test('a refused bootstrap token is named by its public half, with the remedy; other tokens are not', async () => {
+  const weakness = async (token: string) => {
+    const credentials = source({ token });
+    await credentials.current();
+    return credentials.weakness(clock.now());
+  };
+  const told = (await weakness('abcdef.0123456789abcdef')) ?? '';
+  assert.match(told, /^bootstrap token abcdef has expired.*kubeadm token create/);
+  assert.ok(!told.includes('0123456789abcdef'));
+  assert.equal(await weakness('some-other-token'), undefined);
+});
+
 describe('client certificates', () => {
   test('are taken over when the file changes, and stay the same object until then', async () => {
     const file = join(directory, 'kubelet-client-current.pem');

@@ -64,8 +64,18 @@ export function credentialSource(options: CredentialSourceOptions): CredentialSo
       if (tokenFile && (await token(true)) !== lastToken) return true;
       return (plugin && (await plugin.refresh(signal))) || changed;
     },
-    weakness: (now) => pair?.weakness(now),
+    weakness: (now) => pair?.weakness(now) ?? tokenWeakness(lastToken),
   };
+}
+
+/** A refused bootstrap token has run out, as each does after a day or so, or was taken away. */
+function tokenWeakness(token: string | undefined): string | undefined {
+  const [, id] = /^([a-z0-9]{6})\.[a-z0-9]{16}$/.exec(token ?? '') ?? [];
+  if (id === undefined) return undefined;
+  return (
+    `bootstrap token ${id} has expired, or this cluster does not know it: ` +
+    'make another one (kubeadm token create) and put it into the bootstrap kubeconfig'
+  );
 }
 
 class CertificatePair {

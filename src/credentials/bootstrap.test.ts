@@ -175,10 +175,11 @@ test('nobody approves: said once a minute, with the command; denied: asked again
     () => cluster.filed.length === 1,
     () => clock.advance(100),
   );
-  assert.deepEqual(lines, ['The node has no client certificate yet, trying again: API server is away']);
+  // A server that is away the client tells of.
+  assert.deepEqual(lines, []);
   const [name] = cluster.filed;
   for (let n = 0; n < 30; n++) await clock.advance(10_000);
-  const notices = lines.slice(1);
+  const notices = [...lines];
   assert.ok(notices.length >= 4 && notices.length <= 5, `${notices.length} notices in five minutes`);
   assert.match(notices[0]!, new RegExp(`waits for approval.*kubectl certificate approve ${name}`));
   cluster.refuse(name!, 'Denied');

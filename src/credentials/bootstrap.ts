@@ -9,6 +9,7 @@
 import { X509Certificate } from 'node:crypto';
 import { access, mkdir, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import type { ApiClient } from '../client/api-client.ts';
 import { readKubeconfig } from '../client/create-api-client.ts';
 import type { Kubeconfig, KubeconfigCluster } from '../client/kubeconfig.ts';
@@ -18,6 +19,7 @@ import type { Logger } from '../telemetry/logger.ts';
 import { retryDelay } from './certificate-pace.ts';
 import { ApprovalNotice } from './certificate-signing.ts';
 import type { CertificateStore } from './certificate-store.ts';
+import { CertificateTrouble } from './certificate-trouble.ts';
 import { requestClientCertificate } from './client-certificate-request.ts';
 import { nodeSubject } from './node-identity.ts';
 
@@ -52,8 +54,7 @@ export async function ensureKubeconfig(options: BootstrapOptions, signal: AbortS
     bootstrapKubeconfig: bootstrapKubeconfigPath,
   });
   const bootstrap = await readKubeconfig(bootstrapKubeconfigPath);
-  await obtain(options, bootstrap, signal);
-  return writeKubeconfig(options, bootstrap);
+  return writeKubeconfig(options, await obtain(options, bootstrap, signal));
 }
 
 /** The kubeconfig when it can be worked with, else why not. */
@@ -98,7 +99,15 @@ async function usableKubeconfig({
   return kubeconfig;
 }
 
-async function obtain(options: BootstrapOptions, bootstrap: Kubeconfig, signal: AbortSignal): Promise<void> {
+/**
+ * Has the cluster give a certificate. Resolves with the bootstrap kubeconfig it came by: the file is read again
+ * for each try, since a token that has expired is replaced there.
+ */
+async function obtain(
+  options: BootstrapOptions,
+  first: Kubeconfig,
+  signal: AbortSignal,
+): Promise<Kubeconfig> {
   const { store, nodeName, clock, random, logger, createClient } = options;
   const stored = await store.current().catch(() => undefined);
   // A crash between the certificate and the kubeconfig: nothing left to ask for.
@@ -107,20 +116,27 @@ async function obtain(options: BootstrapOptions, bootstrap: Kubeconfig, signal: 
     clock.now() < stored.notAfter &&
     stored.leaf.subject.split('\n').includes(`CN=${nodeSubject(nodeName).commonName}`)
   )
-    return;
-  const client = createClient(bootstrap);
+    return first;
+  let bootstrap = first;
+  let client = createClient(bootstrap);
+  const trouble = new CertificateTrouble(logger, 'The node has no client certificate yet, trying again');
   const notice = new ApprovalNotice(logger, clock);
   try {
     for (let failures = 1; ; failures++) {
       try {
         await requestClientCertificate({ client, store, nodeName, clock, notice }, signal);
         logger.info('The cluster has given this node a client certificate', { file: store.currentPath });
-        return;
+        return bootstrap;
       } catch (error) {
         signal.throwIfAborted();
-        logger.error('The node has no client certificate yet, trying again', error);
+        trouble.failed(error);
         await sleep(clock, retryDelay(failures, error, random), signal);
       }
+      const now = await readKubeconfig(first.path);
+      if (isDeepStrictEqual(now, bootstrap)) continue;
+      client.close();
+      client = createClient(now);
+      bootstrap = now;
     }
   } finally {
     client.close();

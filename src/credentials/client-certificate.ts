@@ -18,6 +18,7 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import { retryDelay, rotationTime } from './certificate-pace.ts';
 import { ApprovalNotice } from './certificate-signing.ts';
 import type { CertificateStore, StoredCertificate } from './certificate-store.ts';
+import { CertificateTrouble } from './certificate-trouble.ts';
 import { requestClientCertificate } from './client-certificate-request.ts';
 
 export interface ClientCertificateRotationOptions {
@@ -73,6 +74,10 @@ export class ClientCertificateRotation {
 
   async run(signal: AbortSignal): Promise<void> {
     const { store, clock, random, logger } = this.#options;
+    const trouble = new CertificateTrouble(
+      logger,
+      'The client certificate could not be renewed, trying again',
+    );
     let failures = 0;
     while (!signal.aborted) {
       try {
@@ -85,13 +90,12 @@ export class ClientCertificateRotation {
         }
         await this.#renew(signal);
         failures = 0;
+        trouble.succeeded();
       } catch (error) {
         if (signal.aborted) return;
         failures++;
         this.#renewErrors.inc();
-        logger.error('The client certificate could not be renewed, trying again', error, {
-          expires: this.#current?.leaf.validToDate.toISOString(),
-        });
+        trouble.failed(error, { expires: this.#current?.leaf.validToDate.toISOString() });
         await sleep(clock, retryDelay(failures, error, random), signal).catch(() => {});
       }
     }

@@ -17,6 +17,7 @@ import { retryDelay, rotationTime } from './certificate-pace.ts';
 import { certificateRequest, generateKey, keyPem, selfSignedCertificate } from './certificate-request.ts';
 import { ApprovalNotice, CertificateRefusedError, signCertificate } from './certificate-signing.ts';
 import { type CertificateStore, decodePair, type StoredCertificate } from './certificate-store.ts';
+import { CertificateTrouble } from './certificate-trouble.ts';
 import { nodeSubject } from './node-identity.ts';
 
 /** PEM texts, as TLS takes them. */
@@ -165,6 +166,10 @@ export class ServingCertificate {
     } catch (error) {
       logger.error('The stored serving certificate cannot be used', error);
     }
+    const trouble = new CertificateTrouble(
+      logger,
+      'The serving certificate could not be renewed, trying again',
+    );
     let failures = 0;
     while (!signal.aborted) {
       const end = new AbortController();
@@ -181,11 +186,12 @@ export class ServingCertificate {
         else {
           await this.#renew(end.signal);
           failures = 0;
+          trouble.succeeded();
         }
       } catch (error) {
         if (!signal.aborted && !changed.aborted) {
           this.#failures.inc();
-          logger.error('The serving certificate could not be renewed, trying again', error);
+          trouble.failed(error);
           await sleep(clock, retryDelay(++failures, error, random), end.signal).catch(() => {});
         }
       } finally {

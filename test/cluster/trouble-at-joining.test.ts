@@ -1,7 +1,7 @@
 /** What keeps a node from joining: each is said once, with what to do, and is tried again until it works. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { networkInterfaces, tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -195,6 +195,32 @@ describe('what keeps a node from joining', () => {
     writeFileSync(file('bootstrap'), server.kubeconfigFor('bootstrap', { token: 'abc.def' }));
     join(`--bootstrap-kubeconfig=${file('bootstrap')}`);
     await saidOnce(/denied/);
+  });
+
+  it('a bootstrap token that is no longer valid, until there is one that is', async () => {
+    const bootstrap = (token: string) =>
+      writeFileSync(file('bootstrap'), server.kubeconfigFor('bootstrap', { token }));
+    bootstrap('abcdef.0123456789abcdef');
+    join(`--bootstrap-kubeconfig=${file('bootstrap')}`);
+    await saidOnce(/bootstrap token abcdef has expired.*kubeadm token create/);
+    server.addToken('fedcba.0123456789abcdef', {
+      name: 'system:bootstrap:fedcba',
+      groups: ['system:bootstrappers', 'system:authenticated'],
+    });
+    bootstrap('fedcba.0123456789abcdef');
+    await registered();
+  });
+
+  it('a serving certificate that nobody approves, with the command that does', async (t) => {
+    const own = Object.values(networkInterfaces()).flatMap((found) => found ?? []);
+    const address = own.find(({ internal, family }) => !internal && family === 'IPv4')?.address;
+    if (address === undefined) return t.skip('this machine has no address that a node could have');
+    server.signer.serving = 'off';
+    kubeconfig(server.kubeconfigFor('system:node:node'));
+    // Approvers get 15 s before anything is said; here everything that waits is over ten times sooner.
+    clock = { ...systemClock, after: (ms, callback) => systemClock.after(ms / 10, callback) };
+    join('--rotate-server-certificates', `--node-ip=${address}`);
+    await saidOnce(/kubectl certificate approve csr-/);
   });
 
   it('a name that another machine has and uses', async () => {
