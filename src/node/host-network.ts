@@ -50,41 +50,61 @@ export async function readHostNetwork(): Promise<HostNetwork> {
   };
 }
 
-/** Longest time an answer of DNS is waited for; without one the default route decides. */
-const lookupDeadlineMs = 2000;
-
-/** Asks DNS for the addresses of one name, again and again. */
+/**
+ * Asks DNS for the addresses of one name, again and again, one question at a time: the system's resolver takes
+ * a thread for each, and name servers that are away take many seconds.
+ */
 export class NameLookup {
   readonly #name: string;
   readonly #clock: Clock;
+  readonly #onLate: () => void;
   readonly #resolve: (name: string) => Promise<readonly string[]>;
-  #last: readonly string[] = [];
+  #last: readonly string[] | undefined;
+  #asking: Promise<void> | undefined;
+  #isLate = false;
 
   constructor(options: {
     name: string;
     clock: Clock;
+    /** An answer has come that somebody did not wait for, and it is another one than before. */
+    onLate?: () => void;
     /** Addresses of a name; the system's resolver by default. */
     resolve?: (name: string) => Promise<readonly string[]>;
   }) {
     this.#name = options.name;
     this.#clock = options.clock;
+    this.#onLate = options.onLate ?? (() => {});
     this.#resolve = options.resolve ?? resolveBySystem;
   }
 
-  /** The newest answer, or the last good one when none comes in time. Never rejects. */
-  async addresses(): Promise<readonly string[]> {
+  /**
+   * The newest answer, or the last good one when none comes within `patienceMs`; undefined while there has been
+   * none at all. Never rejects.
+   */
+  async addresses(patienceMs: number): Promise<readonly string[] | undefined> {
     const deadline = new AbortController();
-    const answer = this.#resolve(this.#name).then(
-      (found) => {
-        if (found.length > 0) this.#last = found;
+    this.#asking ??= this.#ask();
+    // Both ways end quietly: aborting the wait is how it is given up.
+    const late = sleep(this.#clock, patienceMs, deadline.signal).then(
+      () => {
+        this.#isLate = true;
       },
       () => {},
     );
-    // Both ways end quietly: aborting the wait is how it is given up.
-    const late = sleep(this.#clock, lookupDeadlineMs, deadline.signal).catch(() => {});
-    await Promise.race([answer, late]);
+    await Promise.race([this.#asking, late]);
     deadline.abort();
     return this.#last;
+  }
+
+  async #ask(): Promise<void> {
+    const before = this.#last?.join();
+    const found = await this.#resolve(this.#name).catch((): string[] => []);
+    // That there is no such name is an answer as well, but takes nothing back.
+    if (found.length > 0 || this.#last === undefined) this.#last = found;
+    const isLate = this.#isLate;
+    this.#isLate = false;
+    this.#asking = undefined;
+    if (isLate && this.#last.join() !== before) this.#onLate();
   }
 }
 

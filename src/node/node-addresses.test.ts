@@ -89,6 +89,16 @@ describe('addresses', () => {
   });
 });
 
+test('while DNS has not answered, a node keeps its addresses, and a new one has those of its route', () => {
+  const existing = [{ type: 'InternalIP', address: '10.0.0.6' }];
+  assert.deepEqual(nodeAddresses({ ...base, lookedUp: undefined, existing }), { addresses: existing });
+  const { addresses } = nodeAddresses({ ...base, lookedUp: undefined, existing: [] });
+  assert.deepEqual(addresses[0], { type: 'InternalIP', address: '10.0.0.5' });
+  // What is given counts whatever DNS says.
+  const given = nodeAddresses({ ...base, nodeIps: ['10.0.0.5'], lookedUp: undefined, existing });
+  assert.equal(given.addresses[0]?.address, '10.0.0.5');
+});
+
 describe('addresses with an external cloud provider', () => {
   test('are the cloud’s once it has set them', () => {
     const decision = nodeAddresses({ ...base, externalCloud: true, nodeIps: ['10.0.0.6'], existing });
@@ -137,19 +147,51 @@ test('the default interface is that of the cheapest default route', () => {
 test('an answer of DNS is waited for only so long, and the last good one is kept', async () => {
   const clock = new VirtualClock();
   let answer: () => Promise<string[]> = async () => ['10.0.0.6'];
-  const names = new NameLookup({ name: 'worker-1', clock, resolve: () => answer() });
-  assert.deepEqual(await names.addresses(), ['10.0.0.6']);
+  let asked = 0;
+  let late = 0;
+  const names = new NameLookup({
+    name: 'worker-1',
+    clock,
+    onLate: () => late++,
+    resolve: () => {
+      asked++;
+      return answer();
+    },
+  });
+  assert.deepEqual(await names.addresses(100), ['10.0.0.6']);
   answer = async () => {
     throw new Error('ENOTFOUND');
   };
-  assert.deepEqual(await names.addresses(), ['10.0.0.6']);
-  answer = () => new Promise(() => {});
-  let late: readonly string[] | undefined;
-  void names.addresses().then((found) => (late = found));
-  await clock.advance(1900);
-  assert.equal(late, undefined);
-  await clock.advance(200);
-  assert.deepEqual(late, ['10.0.0.6']);
+  assert.deepEqual(await names.addresses(100), ['10.0.0.6']);
+  const hung = Promise.withResolvers<string[]>();
+  answer = () => hung.promise;
+  let found: readonly string[] | undefined;
+  for (const patience of [100, 500]) {
+    found = undefined;
+    void names.addresses(patience).then((addresses) => (found = addresses));
+    await clock.advance(patience - 1);
+    assert.equal(found, undefined);
+    await clock.advance(1);
+    assert.deepEqual(found, ['10.0.0.6']);
+  }
+  assert.equal(asked, 3, 'one question at a time');
+  hung.resolve(['10.0.0.7']);
   await settle();
+  assert.equal(late, 1);
+  answer = async () => ['10.0.0.7'];
+  assert.deepEqual(await names.addresses(100), ['10.0.0.7']);
+  assert.deepEqual([asked, late], [4, 1]);
   assert.equal(clock.nextTimer(), undefined);
+});
+
+test('before DNS has ever answered, nothing is known; a name that does not exist is an answer', async () => {
+  const clock = new VirtualClock();
+  const first = Promise.withResolvers<string[]>();
+  const names = new NameLookup({ name: 'worker-1', clock, resolve: () => first.promise });
+  const before = names.addresses(200);
+  await clock.advance(200);
+  assert.equal(await before, undefined);
+  first.reject(new Error('ENOTFOUND'));
+  await settle();
+  assert.deepEqual(await names.addresses(200), []);
 });

@@ -25,8 +25,8 @@ export interface AddressFacts {
   readonly nodeIps: readonly string[];
   readonly externalCloud: boolean;
   readonly host: HostNetwork;
-  /** What DNS says of the node's name, in its order; empty when it says nothing. */
-  readonly lookedUp: readonly string[];
+  /** What DNS says of the node's name, in its order; empty when it says nothing, undefined before it answers. */
+  readonly lookedUp: readonly string[] | undefined;
   /** What the Node object has now. */
   readonly existing: readonly NodeAddress[];
 }
@@ -71,6 +71,10 @@ export function nodeAddresses(facts: AddressFacts): AddressDecision {
     const problem = unusable(ip, facts.host);
     if (problem !== undefined) return { addresses: existing, problem: `--node-ip ${ip}: ${problem}` };
   }
+  // What DNS is going to say is most likely what it said before.
+  if (given.length === 0 && facts.lookedUp === undefined && existing.length > 0) {
+    return { addresses: existing };
+  }
   const host: NodeAddress = { type: 'Hostname', address: hostname };
   if (externalCloud) {
     // What the cloud controller has set stands above what this host believes.
@@ -105,7 +109,7 @@ function addressFound({ nodeIps, hostname, lookedUp, host }: AddressFacts): stri
   const preferred = (ips: readonly string[]) => ips.find((ip) => isIP(ip) === family) ?? ips[0];
   const usable = (ips: readonly string[]) =>
     ips.filter((ip) => isIP(ip) !== 0 && unusable(ip, host) === undefined).map(canonicalIp);
-  return preferred(usable(lookedUp)) ?? preferred(usable(host.defaultAddresses));
+  return preferred(usable(lookedUp ?? [])) ?? preferred(usable(host.defaultAddresses));
 }
 
 const local = new BlockList();

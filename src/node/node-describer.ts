@@ -23,19 +23,25 @@ export interface NodeFacts {
 /** The host's network as it is now. */
 export interface NetworkFacts {
   readonly host: HostNetwork;
-  /** Addresses of the node's name in DNS. */
-  readonly lookedUp: readonly string[];
+  /** Addresses of the node's name in DNS; undefined before it has answered for the first time. */
+  readonly lookedUp: readonly string[] | undefined;
 }
 
 export interface NodeDescriberOptions {
   readonly settings: NodeRegistrationSettings;
   readonly facts: () => NodeFacts;
-  /** Reads the host's network; must end in bounded time. */
-  readonly readNetwork: () => Promise<NetworkFacts>;
+  /** Reads the host's network; waits for DNS no longer than `patienceMs`. */
+  readonly readNetwork: (patienceMs: number) => Promise<NetworkFacts>;
   readonly events: NodeEvents;
   readonly clock: Clock;
   readonly logger: Logger;
 }
+
+/**
+ * Longest time an answer of DNS is waited for: a node that is known keeps its addresses meanwhile, and has
+ * more to tell than them; for a new one the default route decides after that.
+ */
+const dnsPatienceMs = { known: 200, new: 2000 };
 
 export class NodeDescriber {
   readonly #options: NodeDescriberOptions;
@@ -60,7 +66,13 @@ export class NodeDescriber {
 
   /** Looks at the host's network again. */
   async refresh(): Promise<void> {
-    this.#network = await this.#options.readNetwork();
+    this.#network = await this.#options.readNetwork(dnsPatienceMs.known);
+  }
+
+  /** Waits for DNS where it decides: a new node has no address yet that could stand meanwhile. */
+  async awaitName(): Promise<void> {
+    if (this.#network?.lookedUp !== undefined) return;
+    this.#network = await this.#options.readNetwork(dnsPatienceMs.new);
   }
 
   /** The node as it should be: a new one, or `existing` brought up to date. Call `refresh` before the first. */

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { sleep } from '../concurrency/clock.ts';
 import { failure, leasePathOf, nodePath, unreachable } from './fixtures/fake-api-server.ts';
-import { machine } from './fixtures/node-world.ts';
+import { machine, network } from './fixtures/node-world.ts';
 import { PresenceWorld } from './fixtures/presence-world.ts';
 import type { Node } from './node-types.ts';
 
@@ -409,4 +410,39 @@ test('nothing is left running after the end', async () => {
   await world.clock.advance(12_345);
   await world.stop();
   assert.equal(world.clock.nextTimer(), undefined);
+});
+
+test('name servers that are away hold up nothing but the addresses of a new node', async () => {
+  const asked: number[] = [];
+  let lookedUp: readonly string[] | undefined;
+  const world = new PresenceWorld({
+    readNetwork: async (patienceMs) => {
+      asked.push(patienceMs);
+      await sleep(world.clock, patienceMs);
+      return { ...network, lookedUp };
+    },
+  });
+  world.start();
+  await world.clock.advance(200);
+  assert.equal(world.exists, false);
+  await world.clock.advance(2000);
+  assert.equal(world.exists, true);
+  assert.deepEqual(asked.slice(0, 2), [200, 2000]);
+  const before = world.node?.status?.addresses;
+  assert.ok(before?.some(({ type }) => type === 'InternalIP'));
+
+  asked.length = 0;
+  world.change({ health: { networkNotReady: 'no CNI' } });
+  await world.clock.advance(200);
+  assert.equal(world.ready, 'False');
+  assert.deepEqual(world.node?.status?.addresses, before);
+  assert.deepEqual(new Set(asked), new Set([200]));
+
+  // The answer comes after all, and tells that it is there.
+  lookedUp = ['10.0.0.6'];
+  world.presence.wake();
+  await world.clock.advance(2000);
+  const [address] = world.node?.status?.addresses ?? [];
+  assert.deepEqual(address, { type: 'InternalIP', address: '10.0.0.6' });
+  await world.stop();
 });

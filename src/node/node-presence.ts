@@ -49,7 +49,7 @@ export interface NodePresenceOptions {
   /** 0 to below 1; `Math.random` by default. */
   readonly random?: () => number;
   /** The host's network; read from the system by default. */
-  readonly readNetwork?: () => Promise<NetworkFacts>;
+  readonly readNetwork?: (patienceMs: number) => Promise<NetworkFacts>;
 }
 
 export class NodePresence {
@@ -67,7 +67,7 @@ export class NodePresence {
     const describer = new NodeDescriber({
       settings,
       facts: options.facts,
-      readNetwork: options.readNetwork ?? networkReader(settings, clock),
+      readNetwork: options.readNetwork ?? networkReader(settings, clock, () => this.wake()),
       events: new NodeEvents({ recorder: options.events, nodeName: settings.name }),
       clock,
       logger,
@@ -133,12 +133,16 @@ export class NodePresence {
 }
 
 /** DNS is asked only where its answer counts. */
-function networkReader(settings: NodeRegistrationSettings, clock: Clock): () => Promise<NetworkFacts> {
+function networkReader(
+  settings: NodeRegistrationSettings,
+  clock: Clock,
+  onLate: () => void,
+): (patienceMs: number) => Promise<NetworkFacts> {
   const { name, nodeIps, externalCloud } = settings;
   const isGiven = nodeIps.some((ip) => ip !== '0.0.0.0' && ip !== '::');
-  const names = isGiven || externalCloud ? undefined : new NameLookup({ name, clock });
-  return async () => {
-    const [host, lookedUp] = await Promise.all([readHostNetwork(), names?.addresses()]);
-    return { host, lookedUp: lookedUp ?? [] };
+  const names = isGiven || externalCloud ? undefined : new NameLookup({ name, clock, onLate });
+  return async (patienceMs) => {
+    const [host, lookedUp] = await Promise.all([readHostNetwork(), names?.addresses(patienceMs) ?? []]);
+    return { host, lookedUp };
   };
 }

@@ -100,7 +100,8 @@ export class NodeRegistration {
     }
     const looked = new AbortController();
     const patience = sleep(clock, firstLookMs, looked.signal).catch(() => {});
-    await Promise.race([this.#options.firstLook?.catch(() => {}), patience]);
+    const look = Promise.race([this.#options.firstLook?.catch(() => {}), patience]);
+    await Promise.all([look, describer.awaitName()]);
     looked.abort();
     const written = describer.describe(undefined, { reconcile: true });
     try {
