@@ -463,6 +463,26 @@ suite('a critical pod that does not fit', () => {
     node.workers.close();
   });
 
+  test('and another one, at once: each makes its own room, and no more', async () => {
+    const first = critical(400);
+    const second = { ...first, metadata: { ...first.metadata, name: 'second', uid: 'uid-second' } };
+    const victims = ['one', 'two'].map((name) => using(name, 500));
+    const node = await withRunning(...victims);
+    await node.want(...victims, first, second);
+    assert.equal(node.counted.length, 2);
+    for (const name of ['one', 'two']) await node.exit(name);
+    assert.ok(node.done.includes('critical write-record'));
+    assert.ok(node.done.includes('second write-record'));
+    node.workers.close();
+
+    // Both fit into what one of them leaves.
+    const small = [critical(200), { ...critical(200), metadata: second.metadata }];
+    const roomy = await withRunning(...victims);
+    await roomy.want(...victims, ...small);
+    assert.equal(roomy.counted.length, 1);
+    roomy.workers.close();
+  });
+
   test('is admitted at once when those that go have nothing running', async () => {
     const node = startNode();
     await node.want(victim);
