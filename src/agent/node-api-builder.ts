@@ -6,6 +6,7 @@ import type { RuntimeObserver } from '../runtime/runtime-observer.ts';
 import type { HealthCheck } from '../server/health-checks.ts';
 import type { NodeRoute } from '../server/route.ts';
 import type { AgentContext } from './agent-context.ts';
+import { buildCheckpointRoutes } from './checkpoint-builder.ts';
 import type { Membership } from './cluster/membership.ts';
 import { logRoutes } from './logs-builder.ts';
 import { nodeRoutes } from './node-routes.ts';
@@ -68,7 +69,7 @@ function healthChecks({ clock, logProblem, rooms }: AgentContext): HealthCheck[]
   ];
 }
 
-/** Logs of containers and streams into them. */
+/** Logs of containers, streams into them, checkpoints of them. */
 function containerRoutes(context: AgentContext, { runtime, observer }: NodeApiRooms): NodeRoute[] {
   const { settings, clock, rooms, featureEnabled } = context;
   const workers = () => rooms.workers;
@@ -77,6 +78,9 @@ function containerRoutes(context: AgentContext, { runtime, observer }: NodeApiRo
   return [
     ...logRoutes(context, { workers, observer, changes: rooms.changes }),
     ...buildStreamingRoutes({ runtime, observer, workers, idleMs, translates, clock }),
+    ...(featureEnabled('ContainerCheckpoint')
+      ? buildCheckpointRoutes({ runtime, observer, workers, rootDirectory: settings.rootDirectory, clock })
+      : []),
   ];
 }
 

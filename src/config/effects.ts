@@ -224,6 +224,7 @@ export const EFFECTIVE_GATES: readonly GateName[] = [
   'ClusterTrustBundleProjection',
   'ComponentFlagz',
   'ComponentStatusz',
+  'ContainerCheckpoint',
   'ContainerStopSignals',
   'CPUManagerPolicyAlphaOptions',
   'CPUManagerPolicyBetaOptions',

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, createReadStream, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { get, Agent as HttpAgent, type IncomingMessage } from 'node:http';
 import { get as getSecurely } from 'node:https';
 import { after, before, describe, it } from 'node:test';
@@ -31,6 +31,8 @@ describe('logs and streams', () => {
   let server: ApiServer;
   let agent: ClusterAgent;
   const children = new Set<ChildProcess>();
+  /** Milliseconds until a stream that nothing passes on was let go of. */
+  let quiet: Promise<number>;
 
   before(async () => {
     server = await startApiServer();
@@ -43,6 +45,8 @@ describe('logs and streams', () => {
       configuration: {
         address: '127.0.0.1',
         authentication: { x509: { clientCAFile: agent.path('client-ca.crt') } },
+        // kubectl says something every five seconds.
+        streamingConnectionIdleTimeout: '8s',
         containerLogMaxSize: '20Ki',
         containerLogMaxFiles: 50,
         containerLogMonitorInterval: '3s',
@@ -65,6 +69,7 @@ describe('logs and streams', () => {
       }),
     );
     await agent.podReady('shell');
+    quiet = quietSession();
   });
   after(async () => {
     for (const child of children) child.kill('SIGKILL');
@@ -150,6 +155,11 @@ describe('logs and streams', () => {
     assert.equal(tail, `${expected.slice(-2500).join('\n')}\n`);
   });
 
+  it('lets go of a stream that nothing passes on', async () => {
+    const waited = await quiet;
+    assert.ok(waited >= 7500 && waited < 20_000, `after ${waited} ms`);
+  });
+
   it('ends a followed log with the pod', async () => {
     const pod = shellPod('once', 'echo one; sleep 2; echo two', {
       dnsPolicy: 'Default',
@@ -208,6 +218,44 @@ describe('logs and streams', () => {
     assert.equal(createHash('sha256').update(out).digest('hex'), hash.digest('hex'));
   });
 
+  it('copies files into a container and back, with flat memory', async () => {
+    const blocks = Number(process.env['COPY_MIB'] ?? 64);
+    const [sent, back] = [agent.path('sent'), agent.path('back')];
+    const hash = createHash('sha256');
+    writeFileSync(sent, '');
+    for (let n = 0; n < blocks; n++) {
+      const block = randomBytes(1024 * 1024);
+      hash.update(block);
+      appendFileSync(sent, block);
+    }
+    // The first copy brings what comes to stay.
+    const small = agent.path('small');
+    writeFileSync(small, randomBytes(8 * 1024 * 1024));
+    await agent.kubectl('cp', small, 'shell:/tmp/small', '-c', 'main');
+    const memory = residentMib(agent.pid);
+    let most = memory;
+    const watch = setInterval(() => void (most = Math.max(most, residentMib(agent.pid))), 100);
+    const begin = performance.now();
+    try {
+      await agent.kubectl('cp', sent, 'shell:/tmp/copy', '-c', 'main');
+      const into = performance.now();
+      await agent.kubectl('cp', 'shell:/tmp/copy', back, '-c', 'main');
+      const seconds = (ms: number) => (ms / 1000).toFixed(1);
+      console.log(
+        `${blocks} MiB in ${seconds(into - begin)} s in, ${seconds(performance.now() - into)} s out, ` +
+          `memory ${memory.toFixed()} → ${most.toFixed()} MiB`,
+      );
+    } finally {
+      clearInterval(watch);
+    }
+    const read = createHash('sha256');
+    for await (const chunk of createReadStream(back)) read.update(chunk as Buffer);
+    assert.equal(read.digest('hex'), hash.digest('hex'));
+    assert.ok(most - memory < 64, `the agent grew from ${memory.toFixed()} to ${most.toFixed()} MiB`);
+    for (const path of [sent, back]) rmSync(path);
+    await agent.kubectl('exec', 'shell', '-c', 'main', '--', 'rm', '/tmp/copy', '/tmp/small');
+  });
+
   it('tells a terminal its size', async () => {
     const flags = `--kubeconfig=${agent.path('admin.kubeconfig')} --cache-dir=${agent.path('cache')}`;
     const command = `stty rows 41 cols 101; ${kubectlPath} ${flags} exec -it shell -c main -- sh -c 'sleep 1; stty size'`;
@@ -245,6 +293,17 @@ describe('logs and streams', () => {
     forward.child.kill();
     await forward.done;
   });
+
+  /** A command that says nothing, asked for by a client that neither pings nor leaves. */
+  async function quietSession(): Promise<number> {
+    const [{ user }] = JSON.parse(server.kubeconfigFor('kubernetes-admin')).users;
+    const decode = (field: string) => Buffer.from(user[field], 'base64');
+    const tls = { cert: decode('client-certificate-data'), key: decode('client-key-data') };
+    const path = '/exec/default/shell/main?command=sleep&command=1000&output=1';
+    const begin = performance.now();
+    await execSession(`https://127.0.0.1:${agent.port}${path}`, tls).catch(() => {});
+    return performance.now() - begin;
+  }
 
   it('carries 200 followers and 50 commands at once, and is no larger afterwards', async () => {
     const [{ user }] = JSON.parse(server.kubeconfigFor('kubernetes-admin')).users;

@@ -26,6 +26,7 @@ describe("the node's API", () => {
       configuration: {
         // The API server comes by the node's own address.
         address: '0.0.0.0',
+        enableSystemLogQuery: true,
         authentication: { x509: { clientCAFile: agent.path('client-ca.crt') } },
       },
     });
@@ -77,6 +78,7 @@ describe("the node's API", () => {
     assert.deepEqual(names(await proxied('/pods')), ['web']);
     assert.deepEqual(names(await proxied('/runningpods/')), ['web']);
     assert.match(await proxied('/logs/'), /<pre>/);
+    assert.equal(await proxied('/logs/?query=no-such-service'), '\nlog not found for no-such-service\n');
     assert.match(await proxied('/statusz'), /Up \(seconds\)=\d+/);
     assert.match(await proxied('/flagz'), /^hostname-override=node$/m);
     assert.match(await proxied('/metrics'), /^kubernetes_build_info\{/m);
@@ -98,6 +100,18 @@ describe("the node's API", () => {
       (await ask('/debug/flags/v', { token: 'trusted-token', method: 'PUT', body: '9' })).status,
       403,
     );
+  });
+
+  it('says of a checkpoint what the runtime says of it', async () => {
+    server.addToken('admin-token', { name: 'kubernetes-admin', groups: ['system:masters'] });
+    const post = (path: string) =>
+      ask(`/checkpoint/default/${path}`, { token: 'admin-token', method: 'POST' });
+    assert.deepEqual(await post('none/main'), { status: 404, text: 'pod does not exist\n' });
+    const { status, text } = await post('web/main');
+    // What containerd 1.6 answers; one that can write checkpoints needs CRIU for it.
+    if (status !== 200)
+      assert.match(`${status} ${text}`, /^500 checkpointing of default\/web\/main failed \(/);
+    else assert.match(text, /^\{"items":\["\/.*checkpoint-web_default-main-.*\.tar"\]\}$/);
   });
 
   it('sets how much is logged', async () => {
