@@ -53,6 +53,7 @@ export function buildLocalStorage(
     statsPeriodMs: settings.localStorage.statsPeriodMs,
     clock,
     logger,
+    metrics,
   });
 }
 

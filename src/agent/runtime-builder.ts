@@ -77,7 +77,13 @@ function observeRuntime(
   return new RuntimeObserver({
     runtime,
     metrics,
-    events: runtimeEventSource({ runtimeName: facts.name, connection: runtime.connection, clock, logger }),
+    events: runtimeEventSource({
+      runtimeName: facts.name,
+      connection: runtime.connection,
+      clock,
+      logger,
+      metrics,
+    }),
     clock,
     logger,
     onChange: (uid) => {

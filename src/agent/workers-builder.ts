@@ -52,6 +52,8 @@ export function buildWorkers(context: AgentContext, input: WorkersInput): PodWor
     records: recorded,
     leftovers: () => leftoverPods(observer, owner),
     admit: (pod, occupants, held) => built.admission.decide(pod, occupants, held),
+    onOrphan: () => podMetrics.orphaned(),
+    onRestart: (pod) => podMetrics.restarted(pod),
     onGone: (pod) => {
       const { uid } = pod.metadata;
       logger.info('Nothing is left of a pod', { pod: podKey(pod), podUID: uid });

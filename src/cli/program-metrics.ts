@@ -18,6 +18,7 @@ export function programMetrics(gates: FeatureGates, reportedVersion: string): Pr
   declareBuildInfo(metrics, { version, gitCommit: '', gitTreeState: '', buildDate: '' });
   declareGateMetrics(metrics, gates);
   declareProcessMetrics(metrics);
+  metrics.declareCountOfMetrics();
   const probeMetrics = new MetricsRegistry();
   declareProcessStart(probeMetrics);
   return { metrics, probeMetrics };

@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { VirtualClock } from '../concurrency/virtual-clock.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import { MetricsRegistry } from '../telemetry/metrics-registry.ts';
 import { credentialSource } from './credential-source.ts';
 import { CredentialError } from './credentials.ts';
 import { createTestAuthority, type TestAuthority } from './fixtures/test-certificates.ts';
@@ -30,8 +32,9 @@ beforeEach(() => {
   clock = new VirtualClock(Date.now());
 });
 
-const source = (user: Omit<KubeconfigUser, 'name'>) =>
+const source = (user: Omit<KubeconfigUser, 'name'>, metrics?: Metrics) =>
   credentialSource({
+    ...(metrics && { metrics }),
     user: { name: 'u', ...user },
     cluster,
     authorityPem: async () => 'CA',
@@ -177,7 +180,7 @@ describe('exec plugins', () => {
   const apiVersion = 'client.authentication.k8s.io/v1';
 
   /** A shell script that notes each run; `body` prints the answer. */
-  async function plugin(body: string, config: Partial<ExecPluginConfig> = {}) {
+  async function plugin(body: string, config: Partial<ExecPluginConfig> = {}, metrics?: Metrics) {
     const path = join(directory, `plugin-${Math.random().toString(36).slice(2)}`);
     await writeFile(path, `#!/bin/sh\necho run >> ${path}.runs\n${body}\n`);
     await chmod(path, 0o755);
@@ -190,7 +193,7 @@ describe('exec plugins', () => {
       ...config,
     };
     const runs = async () => (await readFile(`${path}.runs`, 'utf8')).trim().split('\n').length;
-    return { credentials: source({ exec }), runs, path };
+    return { credentials: source({ exec }, metrics), runs, path };
   }
   const answer = (status: object, version = apiVersion) =>
     `printf '%s' '${JSON.stringify({ apiVersion: version, kind: 'ExecCredential', status })}'`;
@@ -240,6 +243,31 @@ describe('exec plugins', () => {
       `cat <<'END'\n${JSON.stringify({ apiVersion, kind: 'ExecCredential', status: { clientCertificateData: certificate, clientKeyData: key } })}\nEND`,
     );
     assert.deepEqual((await credentials.current()).certificate, { certificate, key });
+  });
+
+  test('tell how long a certificate was in use when they give another one', async () => {
+    const path = join(directory, 'rotating.json');
+    const give = async () => {
+      const { certificate, key } = await authority.issue({ name: 'a' });
+      const status = { clientCertificateData: certificate, clientKeyData: key };
+      await writeFile(path, JSON.stringify({ apiVersion, kind: 'ExecCredential', status }));
+    };
+    const metrics = new MetricsRegistry();
+    const { credentials } = await plugin(`cat ${path}`, {}, metrics);
+    const ages = async () => {
+      const text = await metrics.exposition();
+      const name = 'rest_client_exec_plugin_certificate_rotation_age';
+      return ['count', 'sum'].map((part) => new RegExp(`^${name}_${part} (\\d+)$`, 'm').exec(text)?.[1]);
+    };
+    await give();
+    await credentials.current();
+    await clock.advance(5000);
+    await credentials.refresh();
+    assert.deepEqual(await ages(), ['0', '0'], 'the same one');
+    await give();
+    await clock.advance(5000);
+    await credentials.refresh();
+    assert.deepEqual(await ages(), ['1', '10']);
   });
 
   const failures: [string, string, RegExp][] = [

@@ -31,6 +31,10 @@ export interface PluginCredentials {
 
 const runMs = 60_000;
 const largestOutput = 1024 * 1024;
+/** From ten minutes to four years. */
+const rotationAges = [
+  600, 1800, 3600, 14_400, 86_400, 604_800, 2_592_000, 7_776_000, 15_552_000, 31_104_000, 124_416_000,
+];
 /** A plugin that has just failed, or whose answer was just refused, is not run again for every request. */
 const pauseMs = 1000;
 
@@ -38,10 +42,13 @@ export class ExecPlugin {
   readonly #options: ExecPluginOptions;
   readonly #calls;
   readonly #ttl;
+  readonly #rotationAge;
   readonly #flight = new SingleFlight<PluginCredentials>();
   #cached: PluginCredentials | undefined;
   #ranAt = Number.NEGATIVE_INFINITY;
   #failure: CredentialError | undefined;
+  /** When the certificate in use came, epoch milliseconds. */
+  #certificateSince = 0;
 
   constructor(options: ExecPluginOptions) {
     this.#options = options;
@@ -54,6 +61,11 @@ export class ExecPlugin {
     this.#ttl = metrics.gauge({
       name: 'rest_client_exec_plugin_ttl_seconds',
       help: 'Seconds until the certificate that the credential plugin gave expires.',
+    });
+    this.#rotationAge = metrics.histogram({
+      name: 'rest_client_exec_plugin_certificate_rotation_age',
+      help: 'Seconds that a certificate of the credential plugin had been in use when it gave another one.',
+      buckets: rotationAges,
     });
   }
 
@@ -82,7 +94,14 @@ export class ExecPlugin {
       try {
         const given = await this.#run();
         this.#failure = undefined;
-        this.#cached = sameCertificate(this.#cached, given);
+        const former = this.#cached;
+        this.#cached = sameCertificate(former, given);
+        if (former?.certificate && former.certificate !== this.#cached.certificate) {
+          this.#rotationAge.observe((this.#options.clock.now() - this.#certificateSince) / 1000);
+        }
+        if (former?.certificate !== this.#cached.certificate) {
+          this.#certificateSince = this.#options.clock.now();
+        }
         return this.#cached;
       } catch (error) {
         this.#failure = error as CredentialError;

@@ -10,6 +10,7 @@ import { settle, VirtualClock } from '../concurrency/virtual-clock.ts';
 import type { LogFields, Logger } from '../telemetry/logger.ts';
 import { silentLogger } from '../telemetry/logger.ts';
 import { silentMetrics } from '../telemetry/metrics.ts';
+import { MetricsRegistry } from '../telemetry/metrics-registry.ts';
 import { ApiError, type WatchEvent } from './api-client.ts';
 import { CredentialError, type CredentialSource } from './credentials.ts';
 import { createTestAuthority, type TestAuthority, type TestPair } from './fixtures/test-certificates.ts';
@@ -512,6 +513,17 @@ test('trusts what the kubeconfig says to trust', async () => {
   await using server = other;
   using named = clientFor(server.url, { tls: { tlsServerName: 'kubernetes.test' } });
   await named.request({ method: 'GET', path: '/version' });
+  // A name is looked up, which is measured; an address is not.
+  const metrics = new MetricsRegistry();
+  const lookups = async () =>
+    /^rest_client_dns_resolution_duration_seconds_count\{.*\} \d+$/m.exec(await metrics.exposition())?.[0];
+  using byAddress = clientFor(server.url, { metrics, tls: { tlsServerName: 'kubernetes.test' } });
+  await byAddress.request({ method: 'GET', path: '/version' });
+  assert.equal(await lookups(), undefined);
+  const url = server.url.replace('127.0.0.1', 'localhost');
+  using byName = clientFor(url, { metrics, tls: { tlsServerName: 'kubernetes.test' } });
+  await byName.request({ method: 'GET', path: '/version' });
+  assert.equal(await lookups(), 'rest_client_dns_resolution_duration_seconds_count{host="localhost"} 1');
   using insecure = clientFor(server.url, { tls: { authority: undefined, insecureSkipTlsVerify: true } });
   await insecure.request({ method: 'GET', path: '/version' });
 });

@@ -91,9 +91,10 @@ export class Http2ApiClient implements ApiClient {
     this.#metrics = requestMetrics(metrics, new URL(cluster.server).host);
     this.#outage = new Complaints(logger, clock);
     this.#denial = new Complaints(logger, clock);
+    const onResolved = (name: string, tookMs: number) => this.#metrics.resolved(name, tookMs);
     const pool = () =>
       new ConnectionPool({
-        connect: (identity, onClosed) => openConnection(cluster, identity, clock, onClosed),
+        connect: (identity, onClosed) => openConnection(cluster, identity, clock, { onClosed, onResolved }),
         clock,
         random,
         onOutcome: (error) => this.#connected(error),

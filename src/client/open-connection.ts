@@ -8,12 +8,19 @@ import { openServerSocket, type TlsIdentity } from './server-socket.ts';
 
 const connectMs = 10_000;
 
-/** Rejects within ten seconds with what the network or TLS reports. `onClosed` is called once, at its end. */
+export interface ConnectionListener {
+  /** Called once, at the connection's end. */
+  readonly onClosed: () => void;
+  /** A name has been looked up. */
+  readonly onResolved?: (host: string, tookMs: number) => void;
+}
+
+/** Rejects within ten seconds with what the network or TLS reports. */
 export async function openConnection(
   cluster: KubeconfigCluster,
   identity: TlsIdentity,
   clock: Clock,
-  onClosed: () => void,
+  { onClosed, onResolved }: ConnectionListener,
 ): Promise<ServerConnection> {
   const server = new URL(cluster.server);
   const open = () =>
@@ -24,6 +31,7 @@ export async function openConnection(
         insecureSkipTlsVerify: cluster.insecureSkipTlsVerify,
         ...(cluster.tlsServerName !== undefined && { tlsServerName: cluster.tlsServerName }),
         ...(cluster.proxyUrl !== undefined && { proxy: new URL(cluster.proxyUrl) }),
+        ...(onResolved && { onResolved }),
       },
       clock,
       connectMs,

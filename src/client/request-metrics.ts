@@ -9,6 +9,8 @@ export interface RequestMetrics {
   answered(call: { method: string; code: string; tookMs: number; sent: number; received: number }): void;
   limited(method: string, waitedMs: number): void;
   retried(method: string, code: string): void;
+  /** The name of the server, or of the proxy before it, has been looked up. */
+  resolved(name: string, tookMs: number): void;
 }
 
 /** `host`: of the API server, with its port. */
@@ -35,6 +37,12 @@ export function requestMetrics(metrics: Metrics, host: string): RequestMetrics {
     "Time requests waited for the client's own rate limit, in seconds.",
     seconds,
   );
+  const resolution = metrics.histogram({
+    name: 'rest_client_dns_resolution_duration_seconds',
+    help: 'Time that looking up the name of the API server took, in seconds.',
+    labels: ['host'],
+    buckets: [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30],
+  });
   const requestSize = histogram('rest_client_request_size_bytes', 'Size of request bodies.', bytes);
   const responseSize = histogram('rest_client_response_size_bytes', 'Size of answers.', bytes);
   return {
@@ -47,5 +55,6 @@ export function requestMetrics(metrics: Metrics, host: string): RequestMetrics {
     },
     limited: (method, waitedMs) => limiter.observe(waitedMs / 1000, { verb: method, host }),
     retried: (method, code) => retries.inc({ code, verb: method, host }),
+    resolved: (name, tookMs) => resolution.observe(tookMs / 1000, { host: name }),
   };
 }

@@ -20,6 +20,8 @@ export interface SocketTarget {
   readonly tlsServerName?: string;
   readonly insecureSkipTlsVerify: boolean;
   readonly proxy?: URL;
+  /** Told how long looking up a host's name took, successful or not; addresses need no looking up. */
+  readonly onResolved?: (host: string, tookMs: number) => void;
 }
 
 /** The peer did not get as far as it should in the time it has. */
@@ -57,6 +59,10 @@ export async function openServerSocket(
   const port = Number(server.port || (server.protocol === 'https:' ? 443 : 80));
   const host = bare(server.hostname);
   const opened: Socket[] = [];
+  const resolved: Resolved = (socket, name) => {
+    const began = clock.now();
+    socket.once('lookup', () => target.onResolved?.(name, clock.now() - began));
+  };
   const late = Promise.withResolvers<never>();
   const cancel = clock.after(timeoutMs, () => {
     const through = proxy ? ` through proxy ${proxy.host}` : '';
@@ -66,13 +72,13 @@ export async function openServerSocket(
     const work = async (): Promise<ServerSocket> => {
       let socket: Socket | undefined;
       if (proxy) {
-        socket = await toProxy(proxy, opened);
+        socket = await toProxy(proxy, opened, resolved);
         await tunnel(socket, proxy, `${server.hostname}:${port}`);
       }
       if (server.protocol === 'http:') {
-        return { socket: socket ?? (await plain(host, port, opened)), protocol: 'http/1.1' };
+        return { socket: socket ?? (await plain(host, port, opened, resolved)), protocol: 'http/1.1' };
       }
-      const secure = await tls(target, host, port, socket, opened);
+      const secure = await tls(target, { host, port, through: socket, opened, resolved });
       return { socket: secure, protocol: secure.alpnProtocol === 'h2' ? 'h2' : 'http/1.1' };
     };
     return await Promise.race([work(), late.promise]);
@@ -84,11 +90,14 @@ export async function openServerSocket(
   }
 }
 
+/** Measures how long the socket looks its host up. */
+type Resolved = (socket: Socket, host: string) => void;
+
 /** Trusted for the way to it are the machine's own authorities, whatever the cluster's are. */
-async function toProxy(proxy: URL, opened: Socket[]): Promise<Socket> {
+async function toProxy(proxy: URL, opened: Socket[], resolved: Resolved): Promise<Socket> {
   const host = bare(proxy.hostname);
   try {
-    if (proxy.protocol === 'http:') return await plain(host, Number(proxy.port || 80), opened);
+    if (proxy.protocol === 'http:') return await plain(host, Number(proxy.port || 80), opened, resolved);
     const port = Number(proxy.port || 443);
     const secure = connectTls({
       host,
@@ -96,6 +105,7 @@ async function toProxy(proxy: URL, opened: Socket[]): Promise<Socket> {
       ...(isIP(host) === 0 && { servername: host }),
       minVersion: 'TLSv1.2',
     });
+    resolved(secure, host);
     secure.setKeepAlive(true, keepAliveMs);
     return await handshake(secure, opened);
   } catch (cause) {
@@ -104,7 +114,7 @@ async function toProxy(proxy: URL, opened: Socket[]): Promise<Socket> {
   }
 }
 
-function plain(host: string, port: number, opened: Socket[]): Promise<Socket> {
+function plain(host: string, port: number, opened: Socket[], resolved: Resolved): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connectPlain({
       host,
@@ -114,6 +124,7 @@ function plain(host: string, port: number, opened: Socket[]): Promise<Socket> {
       keepAliveInitialDelay: keepAliveMs,
     });
     opened.push(socket);
+    resolved(socket, host);
     socket.once('error', reject);
     socket.once('connect', () => {
       socket.off('error', reject);
@@ -123,13 +134,16 @@ function plain(host: string, port: number, opened: Socket[]): Promise<Socket> {
   });
 }
 
-function tls(
-  target: SocketTarget,
-  host: string,
-  port: number,
-  through: Socket | undefined,
-  opened: Socket[],
-): Promise<TLSSocket> {
+interface Way {
+  readonly host: string;
+  readonly port: number;
+  /** A socket that leads there already. */
+  readonly through: Socket | undefined;
+  readonly opened: Socket[];
+  readonly resolved: Resolved;
+}
+
+function tls(target: SocketTarget, { host, port, through, opened, resolved }: Way): Promise<TLSSocket> {
   const { tls: identity, tlsServerName, insecureSkipTlsVerify } = target;
   const name = tlsServerName ?? host;
   const socket = connectTls({
@@ -147,6 +161,7 @@ function tls(
     minVersion: 'TLSv1.2',
     rejectUnauthorized: !insecureSkipTlsVerify,
   });
+  if (!through) resolved(socket, host);
   socket.setNoDelay(true);
   socket.setKeepAlive(true, keepAliveMs);
   return handshake(socket, opened);

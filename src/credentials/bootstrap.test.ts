@@ -7,7 +7,7 @@ import { ApiError } from '../client/api-client.ts';
 import { type Clock, systemClock } from '../concurrency/clock.ts';
 import { VirtualClock } from '../concurrency/virtual-clock.ts';
 import { type LogFields, type Logger, silentLogger } from '../telemetry/logger.ts';
-import { silentMetrics } from '../telemetry/metrics.ts';
+import { MetricsRegistry } from '../telemetry/metrics-registry.ts';
 import { type BootstrapOptions, ensureKubeconfig } from './bootstrap.ts';
 import { CertificateStore } from './certificate-store.ts';
 import { ClientCertificateRotation, withRotatedCertificate } from './client-certificate.ts';
@@ -213,6 +213,7 @@ test('rotates between 70 % and 90 % of the lifetime, and bootstraps anew when it
   cluster.validity = lifetime(10);
   const kubeconfig = await ensureKubeconfig(options, new AbortController().signal);
   assert.deepEqual(await withRotatedCertificate(kubeconfig, store), kubeconfig);
+  const metrics = new MetricsRegistry();
   let bootstraps = 0;
   const rotation = new ClientCertificateRotation({
     store,
@@ -225,8 +226,12 @@ test('rotates between 70 % and 90 % of the lifetime, and bootstraps anew when it
     clock,
     random: () => 0.5,
     logger: silentLogger,
-    metrics: silentMetrics,
+    metrics,
   });
+  const renewErrors = async () => {
+    const text = await metrics.exposition();
+    return Number(/^kubelet_certificate_manager_client_expiration_renew_errors (\d+)$/m.exec(text)?.[1]);
+  };
   const controller = new AbortController();
   const running = rotation.run(controller.signal);
   await until(
@@ -246,6 +251,7 @@ test('rotates between 70 % and 90 % of the lifetime, and bootstraps anew when it
     () => clock.advance(0),
   );
   assert.equal(bootstraps, 0);
+  assert.equal(await renewErrors(), 0);
   // The server is away until the certificate is long gone.
   cluster.away = true;
   const { notAfter } = (await store.current())!;
@@ -253,6 +259,7 @@ test('rotates between 70 % and 90 % of the lifetime, and bootstraps anew when it
     () => clock.now() > notAfter && bootstraps > 0,
     () => clock.advance(10 * 60_000),
   );
+  assert.ok((await renewErrors()) > 1, 'each failure is counted');
   cluster.away = false;
   cluster.validity = lifetime(10);
   await until(

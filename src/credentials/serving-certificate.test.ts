@@ -7,6 +7,7 @@ import { systemClock } from '../concurrency/clock.ts';
 import { settle, VirtualClock } from '../concurrency/virtual-clock.ts';
 import { silentLogger } from '../telemetry/logger.ts';
 import { silentMetrics } from '../telemetry/metrics.ts';
+import { MetricsRegistry } from '../telemetry/metrics-registry.ts';
 import { CertificateStore } from './certificate-store.ts';
 import { SigningCluster } from './fixtures/signing-cluster.ts';
 import { temporaryDirectory } from './fixtures/temporary-directory.ts';
@@ -140,4 +141,40 @@ test('a request that nobody approves is said, with the command that approves it'
   assert.equal(told.length, 1);
   assert.match(told[0] ?? '', /waits for approval.*kubernetes\.io\/kubelet-serving/);
   assert.ok(told[0]?.includes(`kubectl certificate approve ${name}`), told[0]);
+});
+
+test('each renewal that fails is counted', { timeout: 30_000 }, async () => {
+  await using directory = await temporaryDirectory();
+  const cluster = await SigningCluster.start();
+  cluster.away = true;
+  const clock = new VirtualClock();
+  const metrics = new MetricsRegistry();
+  const pairs: unknown[] = [];
+  const certificate = new ServingCertificate({
+    client: cluster,
+    nodeName: 'worker-1',
+    store: new CertificateStore({ directory: directory.path, name: 'kubelet-server', clock }),
+    onChange: (pair) => pairs.push(pair),
+    logger: silentLogger,
+    metrics,
+    clock,
+    random: () => 0,
+  });
+  // Keys and signatures are made in real time, between failures the clock has to move.
+  const count = async () => {
+    await settle();
+    await clock.advance(500);
+    const text = await metrics.exposition();
+    return Number(/^kubelet_server_expiration_renew_errors (\d+)$/m.exec(text)?.[1]);
+  };
+  certificate.setAddresses([{ type: 'InternalIP', address: '10.0.0.7' }]);
+  const end = new AbortController();
+  const running = certificate.run(end.signal);
+  let counted = 0;
+  while (counted < 2) counted = await count();
+  cluster.away = false;
+  while (pairs.length === 0) counted = await count();
+  assert.equal(counted, 2);
+  end.abort(new Error('the test is over'));
+  await running.catch(() => {});
 });

@@ -54,13 +54,19 @@ describe('metrics of the life of pods', () => {
     metrics = new PodMetrics({ metrics: registry, clock });
   });
 
-  const act = async (action: Action, outcome: Outcome = { ok: true }, ms = 0, aborted = false) => {
+  const act = async (
+    action: Action,
+    outcome: Outcome = { ok: true },
+    ms = 0,
+    aborted = false,
+    of = pod(),
+  ) => {
     const execute = metrics.around(async () => {
       await clock.advance(ms);
       return outcome;
     });
     const signal = aborted ? AbortSignal.abort() : new AbortController().signal;
-    await execute(action, { pod: pod(), signal } as ActionContext);
+    await execute(action, { pod: of, signal } as ActionContext);
   };
 
   const report = (containers: readonly ObservedContainer[], of = pod()) => {
@@ -95,6 +101,39 @@ describe('metrics of the life of pods', () => {
     assert.equal(await value('kubelet_started_containers_total{container_type="init_container"}'), 1);
     const failed = 'kubelet_started_containers_errors_total{container_type="container",code="ErrImagePull"}';
     assert.equal(await value(failed), 1);
+  });
+
+  it('counts images that containers mount', async () => {
+    const of = pod();
+    of.spec.volumes = [
+      { name: 'tools', image: { reference: 'i' } },
+      { name: 'data', emptyDir: {} },
+    ];
+    const volumeMounts = ['tools', 'data', 'tools'].map((name, n) => ({ name, mountPath: `/${n}` }));
+    of.spec.containers = [{ name: 'main', image: 'i', volumeMounts }];
+    const create: Action = {
+      kind: 'create-container',
+      container: 'main',
+      attempt: 0,
+      sandboxId: 's',
+      imageRef: 'i',
+      nextBackoffMs: 0,
+      reason: '',
+    };
+    await act(create, { ok: false, reason: 'X', message: '' }, 0, false, of);
+    await act(create, { ok: true }, 0, false, of);
+    assert.equal(await value('kubelet_image_volume_requested_total'), 4);
+    assert.equal(await value('kubelet_image_volume_mounted_succeed_total'), 2);
+    assert.equal(await value('kubelet_image_volume_mounted_errors_total'), 2);
+  });
+
+  it('counts orphans, and pods that came back', async () => {
+    metrics.orphaned();
+    metrics.restarted(pod());
+    metrics.restarted(pod({ annotations: { 'kubernetes.io/config.source': 'file' } }));
+    assert.equal(await value('kubelet_orphaned_runtime_pods_total'), 1);
+    assert.equal(await value('kubelet_restarted_pods_total{static=""}'), 1);
+    assert.equal(await value('kubelet_restarted_pods_total{static="true"}'), 1);
   });
 
   it('does not count what was given up as failed', async () => {

@@ -84,6 +84,9 @@ export class PodMetrics {
   readonly #startTotal: Histogram;
   readonly #startSli: Histogram;
   readonly #firstNetworkStart: Gauge;
+  readonly #orphaned: Counter;
+  readonly #restarted: Counter;
+  readonly #imageVolumes: Record<'requested' | 'mounted' | 'failed', Counter>;
 
   constructor({ metrics, clock }: { readonly metrics: Metrics; readonly clock: Clock }) {
     this.#clock = clock;
@@ -155,6 +158,32 @@ export class PodMetrics {
       name: 'kubelet_first_network_pod_start_sli_duration_seconds',
       help: '[INTERNAL] The same for the first pod with a network of its own.',
     });
+    this.#orphaned = counter(
+      'kubelet_orphaned_runtime_pods_total',
+      'Pods found in the runtime that nobody knew of, and ended.',
+    );
+    this.#restarted = counter(
+      'kubelet_restarted_pods_total',
+      'Pods that came back, under the same uid, while they were being ended.',
+      ['static'],
+    );
+    const imageVolumes = (name: string, help: string) =>
+      metrics.counter({ name: `kubelet_image_volume_${name}_total`, help: `[BETA] ${help}` });
+    this.#imageVolumes = {
+      requested: imageVolumes('requested', 'Images that were to be mounted into containers.'),
+      mounted: imageVolumes('mounted_succeed', 'Images that were mounted into containers.'),
+      failed: imageVolumes('mounted_errors', 'Images of containers that could not be made.'),
+    };
+  }
+
+  /** A pod that runs and that nobody knew of is ended. */
+  orphaned(): void {
+    this.#orphaned.inc();
+  }
+
+  /** A pod that was being ended is wanted again under the same uid. */
+  restarted(pod: Pod): void {
+    this.#restarted.inc({ static: isStaticPod(pod) ? 'true' : '' });
   }
 
   /** Counts and times what `execute` does. */
@@ -247,8 +276,19 @@ export class PodMetrics {
           action.kind === 'create-container' || (action.kind === 'ensure-image' && !outcome.ok);
         if (isBeginning) this.#containersStarted.inc(type);
         if (!outcome.ok) this.#containersFailed.inc({ ...type, code: outcome.reason });
+        if (action.kind === 'create-container') this.#countImageVolumes(pod, action.container, outcome.ok);
       }
     }
+  }
+
+  /** The runtime mounts them as it makes the container. */
+  #countImageVolumes(pod: Pod, name: string, isMade: boolean): void {
+    const images = new Set(pod.spec.volumes?.flatMap((volume) => (volume.image ? volume.name : [])));
+    const mounts = findContainer(pod.spec, name)?.container.volumeMounts ?? [];
+    const wanted = mounts.filter((mount) => images.has(mount.name)).length;
+    if (wanted === 0) return;
+    this.#imageVolumes.requested.inc(undefined, wanted);
+    this.#imageVolumes[isMade ? 'mounted' : 'failed'].inc(undefined, wanted);
   }
 
   #life(pod: Pod, isAdopted = false): Life {

@@ -30,6 +30,10 @@ export interface PodWorkersOptions {
   readonly leftovers: () => Iterable<Pod>;
   /** Called when nothing is left of a pod. */
   readonly onGone: (pod: Pod) => void;
+  /** Told of a pod that runs and that nobody knew of, and is ended. */
+  readonly onOrphan?: (pod: Pod) => void;
+  /** Told of a pod that came back, under the same uid, while it was being ended; it runs again. */
+  readonly onRestart?: (pod: Pod) => void;
   /**
    * Asked for each pod the node has never run, and again (with what it waits for) while the answer is that it
    * waits. Without it every pod may run.
@@ -112,6 +116,7 @@ export class PodWorkers {
     for (const pod of [...recorded, ...this.#options.leftovers()]) {
       const { uid } = pod.metadata;
       if (this.#desired.has(uid) || this.#workers.has(uid)) continue;
+      if (!this.#records.has(uid)) this.#options.onOrphan?.(pod);
       this.#options.logger.info('Ending a pod that no source wants any more', {
         pod: podKey(pod),
         podUID: uid,
@@ -290,7 +295,9 @@ export class PodWorkers {
     // Whoever waited for the uid or the name may go on.
     const name = fullNameOf(worker.pod);
     for (const pod of this.#desired.values()) {
-      if (pod.metadata.uid === uid || fullNameOf(pod) === name) this.#want(pod);
+      if (pod.metadata.uid !== uid && fullNameOf(pod) !== name) continue;
+      this.#want(pod);
+      if (pod.metadata.uid === uid && this.#workers.has(uid)) this.#options.onRestart?.(pod);
     }
     this.reconsider();
   }

@@ -33,6 +33,18 @@ describe('the metrics registry', () => {
     assert.match(text, /# TYPE pulls_total counter/);
   });
 
+  it('counts its metrics by how stable they are', async () => {
+    const metrics = new MetricsRegistry();
+    metrics.declareCountOfMetrics();
+    metrics.counter({ name: 'a', help: '[ALPHA] h' });
+    metrics.counter({ name: 'b', help: '[ALPHA] h' });
+    metrics.gauge({ name: 'c', help: 'h' });
+    const text = await metrics.exposition();
+    const of = (stability: string) =>
+      valueOf(text, `registered_metrics_total{stability_level="${stability}",deprecated_version=""}`);
+    assert.deepEqual([of('ALPHA'), of('BETA'), of('STABLE')], [2, 1, 1]);
+  });
+
   it('asks observed metrics when scraped, forgets series that are gone, and survives a failing one', async () => {
     const metrics = new MetricsRegistry();
     let states = ['a', 'b'];

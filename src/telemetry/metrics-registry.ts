@@ -37,6 +37,8 @@ export interface MetricDeclaration {
 interface Declared {
   readonly declaration: MetricDeclaration;
   readonly shape: string;
+  /** `ALPHA` of `[ALPHA] Number of …`; without a mark it is `STABLE`. */
+  readonly stability: string;
   readonly handle: Counter & Gauge & Histogram & { observed?: unknown };
 }
 
@@ -112,9 +114,26 @@ export class MetricsRegistry implements Metrics {
     });
   }
 
+  /** Counts the metrics of this registry themselves, by how stable they are. */
+  declareCountOfMetrics(): void {
+    const name = 'registered_metrics_total';
+    const labels = ['stability_level', 'deprecated_version'];
+    const help = '[BETA] Metrics that are registered, by stability and the version that deprecates them.';
+    this.observedCounter({ name, help, labels }, () => {
+      const counts = new Map<string, number>();
+      for (const { stability } of this.#declared.values()) {
+        counts.set(stability, (counts.get(stability) ?? 0) + 1);
+      }
+      return [...counts].map(([stability, value]) => ({
+        value,
+        labels: { stability_level: stability, deprecated_version: '' },
+      }));
+    });
+  }
+
   #declare(
     kind: `${'' | 'observed '}${MetricDeclaration['type']}`,
-    { name, labels = [], buckets = [] }: MetricOptions & { readonly buckets?: readonly number[] },
+    { name, help, labels = [], buckets = [] }: MetricOptions & { readonly buckets?: readonly number[] },
     make: () => Partial<Declared['handle']>,
   ) {
     const sorted = [...labels].sort();
@@ -124,7 +143,9 @@ export class MetricsRegistry implements Metrics {
     if (before === undefined) {
       const handle = make() as Declared['handle'];
       const type = kind.replace('observed ', '') as MetricDeclaration['type'];
-      this.#declared.set(name, { declaration: { name, type, labels: sorted, buckets }, shape, handle });
+      const declaration = { name, type, labels: sorted, buckets };
+      const stability = /^\[([A-Z]+)\] /.exec(help)?.[1] ?? 'STABLE';
+      this.#declared.set(name, { declaration, shape, stability, handle });
       return handle;
     }
     if (before.shape !== shape || before.handle.observed !== undefined) {

@@ -8,6 +8,8 @@ import { VirtualClock } from '../concurrency/virtual-clock.ts';
 import type { Pod, Volume } from '../kubernetes/types.ts';
 import { mountTmpfs, unmountAtOrBelow } from '../linux/mounts.ts';
 import { silentLogger } from '../telemetry/logger.ts';
+import { silentMetrics } from '../telemetry/metrics.ts';
+import { MetricsRegistry } from '../telemetry/metrics-registry.ts';
 import { LocalStorage, type LocalStorageOptions, type MeasuredPod } from './local-storage.ts';
 import type { MountedVolume } from './volume-kind.ts';
 
@@ -67,6 +69,7 @@ function start(options: Partial<LocalStorageOptions> = {}): void {
     statsPeriodMs: 60_000,
     clock,
     logger: silentLogger,
+    metrics: silentMetrics,
     ...options,
   });
   void storage.run(stop.signal);
@@ -105,8 +108,15 @@ describe('measuring in the background', () => {
     const { volumes } = await pod('a', { medium: 'Memory' });
     await mountTmpfs(volumes[0]!.hostPath, ['size=1048576']);
     await fill('a', 8192);
-    start();
-    await until(() => measuredAt('a') !== undefined);
+    await pod('b');
+    const metrics = new MetricsRegistry();
+    start({ metrics });
+    await until(() => measuredAt('a') !== undefined && measuredAt('b') !== undefined);
+    const text = await metrics.exposition();
+    for (const source of ['statfs', 'du']) {
+      const count = `kubelet_volume_metric_collection_duration_seconds_count{metric_source="${source}"} 1\n`;
+      assert.ok(text.includes(count), text);
+    }
     const [stats] = storage.volumeStats('a');
     assert.equal(stats?.capacityBytes, 1048576);
     assert.equal(stats?.usedBytes, 8192);

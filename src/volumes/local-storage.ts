@@ -12,6 +12,7 @@ import { type Clock, sleep } from '../concurrency/clock.ts';
 import type { Pod } from '../kubernetes/types.ts';
 import { type DirectoryUsage, directoryUsage } from '../linux/directory-usage.ts';
 import type { Logger } from '../telemetry/logger.ts';
+import type { Histogram, Metrics } from '../telemetry/metrics.ts';
 import {
   type ExceededLimit,
   exceededLimit,
@@ -57,6 +58,7 @@ export interface LocalStorageOptions {
   readonly statsPeriodMs: number;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly metrics: Metrics;
 }
 
 const limitsPeriodMs = 10_000;
@@ -69,6 +71,7 @@ const restFactor = 4;
 
 export class LocalStorage {
   readonly #options: LocalStorageOptions;
+  readonly #durations: Histogram;
   readonly #measured = new Map<string, PodLocalStorage>();
   /** When a pod is to be measured next, by uid; infinite while that goes on. */
   readonly #due = new Map<string, number>();
@@ -79,6 +82,12 @@ export class LocalStorage {
 
   constructor(options: LocalStorageOptions) {
     this.#options = options;
+    this.#durations = options.metrics.histogram({
+      name: 'kubelet_volume_metric_collection_duration_seconds',
+      help: '[ALPHA] Time that measuring a volume took.',
+      labels: ['metric_source'],
+      buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    });
   }
 
   /** The volumes of a pod as they were measured last; empty before the first time. */
@@ -167,8 +176,10 @@ export class LocalStorage {
     const { clock, logDirectory, writableLayers, onExceeded } = this.#options;
     const pace = { clock, signal, entriesPerSecond };
     const stats: VolumeStats[] = [];
+    const onMeasured = (metric_source: string, tookMs: number) =>
+      this.#durations.observe(tookMs / 1000, { metric_source });
     for (const volume of volumes) {
-      const found = await volumeUsage(volume, pace);
+      const found = await volumeUsage(volume, { ...pace, onMeasured });
       if (found) stats.push(found);
     }
     const logs = new Map<string, DirectoryUsage>();

@@ -56,7 +56,13 @@ describeContainerRuntime(
       logRoot,
       hasNetwork,
       sandbox: { linux: linux() },
-      events: runtimeEventSource({ runtimeName: facts.name, connection, clock, logger: silentLogger }),
+      events: runtimeEventSource({
+        runtimeName: facts.name,
+        connection,
+        clock,
+        logger: silentLogger,
+        metrics: silentMetrics,
+      }),
       async tearDown() {
         await client.close();
         rmSync(logRoot, { recursive: true, force: true });

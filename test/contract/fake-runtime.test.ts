@@ -62,7 +62,13 @@ for (const runtimeName of ['containerd', 'cri-o']) {
       ...fake,
       runtime: client,
       passTime,
-      events: runtimeEventSource({ runtimeName, connection, clock, logger: silentLogger }),
+      events: runtimeEventSource({
+        runtimeName,
+        connection,
+        clock,
+        logger: silentLogger,
+        metrics: silentMetrics,
+      }),
       async tearDown() {
         await client.close();
         await server.close();

@@ -70,6 +70,9 @@ export interface TestLoop {
   readonly reports: PodReport[];
   /** Pods that nothing is left of, by name, in order. */
   readonly gone: string[];
+  /** Pods that came back while they were being ended, and pods of the runtime that nobody knew. */
+  readonly restarted: string[];
+  readonly orphans: string[];
   want(pods: readonly Pod[], ready?: boolean): void;
   status(pod: Pod): PodStatus | undefined;
   /** Waits, without moving time, until the pod is as `accept` says. */
@@ -184,6 +187,8 @@ export async function startLoop(options: LoopOptions): Promise<TestLoop> {
   };
   const owner = { rootDirectory: root, sources: new Set(options.sources ?? ['file', 'http']) };
   const gone: string[] = [];
+  const restarted: string[] = [];
+  const orphans: string[] = [];
   const running = new PodWorkers({
     ports,
     logger,
@@ -196,6 +201,8 @@ export async function startLoop(options: LoopOptions): Promise<TestLoop> {
           yield podFromRuntime(observer.pod(uid), identity);
       }
     },
+    onRestart: (pod) => restarted.push(pod.metadata.name),
+    onOrphan: (pod) => orphans.push(pod.metadata.name),
     onGone: (pod) => {
       prober.forget(pod.metadata.uid);
       gone.push(pod.metadata.name);
@@ -225,6 +232,8 @@ export async function startLoop(options: LoopOptions): Promise<TestLoop> {
     errors,
     reports,
     gone,
+    restarted,
+    orphans,
     want: (pods, ready = true) =>
       running.setDesired(new Map(pods.map((pod) => [pod.metadata.uid, pod] as const)), ready),
     status: (pod) => running.get(pod.metadata.uid)?.status,

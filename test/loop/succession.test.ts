@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readdirSync, truncateSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { runtimeLabels } from '../../src/kubernetes/pod-identity.ts';
@@ -89,6 +89,22 @@ describe('a manifest that changes', () => {
     await loop.untilRunning(pod);
     assert.notEqual(world.runtime.running('web').id, first?.id);
     assert.equal(world.runtime.containers.length, 1);
+    assert.deepEqual([loop.restarted, loop.orphans], [[pod.metadata.name], []]);
+    await loop.stop();
+  });
+
+  it('a pod of the runtime that no source and no record knows is an orphan', async () => {
+    const pod = filePod('pod');
+    const first = await startLoop({ world, pods: [pod] });
+    await first.untilRunning(pod);
+    await first.stop();
+    rmSync(path.join(world.root, 'kubelet-ts', 'pods'), { recursive: true });
+    const loop = await startLoop({ world, pods: [] });
+    await until(
+      () => loop.gone.length === 1,
+      () => JSON.stringify(world.snapshot()),
+    );
+    assert.deepEqual([loop.orphans, loop.restarted], [[pod.metadata.name], []]);
     await loop.stop();
   });
 });

@@ -125,6 +125,8 @@ describe("the agent's metrics", () => {
     for (const [name, reason] of Object.entries(missingMetrics)) {
       assert.ok(page.includes(`| \`${name}\` | ${reason} |`), `docs/metrics.md tells why ${name} is missing`);
     }
+    const rows = page.slice(page.indexOf('metrics of a kubelet are missing')).match(/^\| `/gm) ?? [];
+    assert.equal(rows.length, Object.keys(missingMetrics).length, 'no row of what is there');
     for (const { name } of declared['/metrics'] ?? []) {
       if (name.startsWith('kubelet_ts_'))
         assert.ok(page.includes(`\`${name}\``), `docs/metrics.md names ${name}`);

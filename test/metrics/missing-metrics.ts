@@ -30,7 +30,6 @@ const reasons: readonly (readonly [reason: string, ...names: string[]])[] = [
     'metrics here are neither hidden nor switched off by their stability',
     'disabled_metrics_total',
     'hidden_metrics_total',
-    'registered_metrics_total',
   ],
   ['watches here keep no store with a version of its own', 'informer_store_resource_version'],
   [
@@ -85,41 +84,20 @@ const reasons: readonly (readonly [reason: string, ...names: string[]])[] = [
   ['no pod certificates yet', 'kubelet_podcertificate_states'],
   ['no watch of pods on the node yet', 'kubelet_pod_watch_events_dropped_total'],
   ['only CRI v1 is spoken, which loses no support', 'kubelet_cri_losing_support'],
-  [
-    'of the event stream of CRI; events come from the runtime in other ways as well',
-    'kubelet_evented_pleg_connection_error_count',
-    'kubelet_evented_pleg_connection_latency_seconds',
-    'kubelet_evented_pleg_connection_success_count',
-  ],
   ['there is no queue of events that could overflow', 'kubelet_pleg_discard_events'],
-  [
-    'images as volumes are counted with the other volumes',
-    'kubelet_image_volume_mounted_errors_total',
-    'kubelet_image_volume_mounted_succeed_total',
-    'kubelet_image_volume_requested_total',
-  ],
   [
     'records of pulls are kept on disk only, without a cache of limited size',
     'kubelet_imagemanager_inmemory_pulledrecords_usage_percent',
     'kubelet_imagemanager_inmemory_pullintents_usage_percent',
   ],
   [
-    'not counted yet: leavings of pods',
-    'kubelet_orphaned_runtime_pods_total',
-    'kubelet_restarted_pods_total',
-  ],
-  [
     'of Windows',
     'kubelet_started_host_process_containers_errors_total',
     'kubelet_started_host_process_containers_total',
   ],
+  ['of provisioning and deleting volumes, which controllers do', 'volume_operation_total_seconds'],
   [
-    'not counted yet: how long work on volumes takes',
-    'kubelet_volume_metric_collection_duration_seconds',
-    'volume_operation_total_seconds',
-  ],
-  [
-    'not counted yet: SELinux labels that volumes do not get',
+    'volumes are not mounted with a label of SELinux; the runtime relabels them',
     'volume_manager_selinux_container_errors_total',
     'volume_manager_selinux_container_warnings_total',
     'volume_manager_selinux_pod_context_mismatch_errors_total',
@@ -130,7 +108,6 @@ const reasons: readonly (readonly [reason: string, ...names: string[]])[] = [
   ],
   [
     'of the connection cache of the Go client; this one keeps one connection',
-    'rest_client_dns_resolution_duration_seconds',
     'rest_client_transport_ca_reload_total',
     'rest_client_transport_cache_entries',
     'rest_client_transport_cache_gc_calls_total',
@@ -138,8 +115,7 @@ const reasons: readonly (readonly [reason: string, ...names: string[]])[] = [
     'rest_client_transport_create_calls_total',
   ],
   [
-    'not counted yet: certificates and policies of credential plugins',
-    'rest_client_exec_plugin_certificate_rotation_age',
+    'of rules about which plugins may run, which only kubectl has',
     'rest_client_exec_plugin_policy_call_total',
   ],
   [
@@ -167,5 +143,6 @@ export const occasionalMetrics: readonly string[] = [
   'kubelet_memory_qos_node_memory_low_bytes',
   'kubelet_memory_qos_node_memory_min_bytes',
   'rest_client_exec_plugin_call_total',
+  'rest_client_exec_plugin_certificate_rotation_age',
   'rest_client_exec_plugin_ttl_seconds',
 ];

@@ -18,6 +18,7 @@ import {
 } from '../generated/containerd-events.ts';
 import type { RuntimeEvent, RuntimeEventSource } from '../runtime-event.ts';
 import { runEventStream } from './event-stream.ts';
+import type { EventStreamMetrics } from './event-stream-metrics.ts';
 
 /** containerd's namespace (not Kubernetes') in which its CRI plugin keeps everything. */
 const criNamespace = 'k8s.io';
@@ -26,6 +27,7 @@ export interface ContainerdEventsOptions {
   readonly connection: GrpcConnection;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly metrics: EventStreamMetrics;
   /** containerd's namespace to listen to; `k8s.io` by default. */
   readonly namespace?: string;
 }
@@ -49,7 +51,7 @@ const topics: Readonly<Record<string, (payload: Uint8Array) => RuntimeEvent | un
 
 /** containerd's own event service on the socket of CRI, which every version of containerd has. */
 export function containerdEvents(options: ContainerdEventsOptions): RuntimeEventSource {
-  const { connection, clock, logger, namespace = criNamespace } = options;
+  const { connection, clock, logger, metrics, namespace = criNamespace } = options;
   const filters = Object.keys(topics).map((topic) => `namespace=="${namespace}",topic=="${topic}"`);
   const call = {
     service: EventsDefinition.fullName,
@@ -62,7 +64,7 @@ export function containerdEvents(options: ContainerdEventsOptions): RuntimeEvent
     flowing: true,
     run: (listener, signal) =>
       runEventStream(
-        { name: 'containerd', connection, call, translate: translateEnvelope, clock, logger },
+        { name: 'containerd', connection, call, translate: translateEnvelope, clock, logger, metrics },
         listener,
         signal,
       ),

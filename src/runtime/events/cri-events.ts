@@ -6,15 +6,17 @@ import type { ContainerEventResponse } from '../generated/cri.ts';
 import { ContainerEventType, RuntimeServiceDefinition } from '../generated/cri.ts';
 import type { RuntimeEvent, RuntimeEventSource } from '../runtime-event.ts';
 import { runEventStream } from './event-stream.ts';
+import type { EventStreamMetrics } from './event-stream-metrics.ts';
 
 export interface CriEventsOptions {
   readonly connection: GrpcConnection;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly metrics: EventStreamMetrics;
 }
 
 /** `GetContainerEvents` of CRI, where the runtime has it. */
-export function criEvents({ connection, clock, logger }: CriEventsOptions): RuntimeEventSource {
+export function criEvents({ connection, clock, logger, metrics }: CriEventsOptions): RuntimeEventSource {
   const call = {
     service: RuntimeServiceDefinition.fullName,
     method: RuntimeServiceDefinition.methods.getContainerEvents,
@@ -26,7 +28,7 @@ export function criEvents({ connection, clock, logger }: CriEventsOptions): Runt
     flowing: true,
     run: (listener, signal) =>
       runEventStream(
-        { name: 'cri', connection, call, translate: translateCriEvent, clock, logger },
+        { name: 'cri', connection, call, translate: translateCriEvent, clock, logger, metrics },
         listener,
         signal,
       ),

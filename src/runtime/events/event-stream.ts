@@ -9,6 +9,7 @@ import type { Logger } from '../../telemetry/logger.ts';
 import type { GrpcCall, GrpcConnection } from '../cri/grpc-connection.ts';
 import { RuntimeCallError } from '../runtime-call-error.ts';
 import type { RuntimeEvent } from '../runtime-event.ts';
+import type { EventStreamMetrics } from './event-stream-metrics.ts';
 
 const firstWaitMs = 100;
 const longestWaitMs = 5000;
@@ -24,6 +25,7 @@ export interface EventStream<Request, Message> {
   readonly translate: (message: Message) => RuntimeEvent | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly metrics: EventStreamMetrics;
 }
 
 /**
@@ -35,18 +37,27 @@ export async function runEventStream<Request, Message>(
   listener: (event: RuntimeEvent) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const { name, connection, call, translate, clock, logger } = stream;
+  const { name, connection, call, translate, clock, logger, metrics } = stream;
   let wait = firstWaitMs;
   while (!signal.aborted) {
+    const began = clock.now();
+    let isListening = false;
+    const listening = (): void => {
+      if (!isListening) metrics.listening();
+      isListening = true;
+    };
     try {
       await connection.ready(signal);
+      metrics.connected(clock.now() - began);
       const cancelSecondGap = clock.after(settleMs, () => {
         wait = firstWaitMs;
+        listening();
         listener({ kind: 'gap' });
       });
       listener({ kind: 'gap' });
       try {
         await connection.stream({ ...call, signal }, (message) => {
+          listening();
           const event = translate(message);
           if (event) listener(event);
         });
@@ -56,6 +67,7 @@ export async function runEventStream<Request, Message>(
     } catch (error) {
       if (signal.aborted) return;
       if (error instanceof RuntimeCallError && error.unimplemented) throw error;
+      metrics.broke();
       logger.v(2, 'Event stream of the runtime broke, connecting again', {
         stream: name,
         err: String(error),

@@ -7,6 +7,7 @@ import {
 import { containerConfig, sandboxConfig } from '../../../test/fixtures/cri-runtime/requests.ts';
 import { settle, VirtualClock } from '../../concurrency/virtual-clock.ts';
 import { silentLogger } from '../../telemetry/logger.ts';
+import { MetricsRegistry } from '../../telemetry/metrics-registry.ts';
 import { GrpcConnection } from '../cri/grpc-connection.ts';
 import type { RuntimeEvent } from '../runtime-event.ts';
 import { runtimeEventSource } from './runtime-event-source.ts';
@@ -26,7 +27,8 @@ async function listening(runtimeName: string, server: FakeRuntimeServer, clock: 
   const logger = { ...silentLogger, warn: (message: string) => warnings.push(message) };
   const heard: RuntimeEvent[] = [];
   const stop = new AbortController();
-  const source = runtimeEventSource({ runtimeName, connection, clock, logger });
+  const metrics = new MetricsRegistry();
+  const source = runtimeEventSource({ runtimeName, connection, clock, logger, metrics });
   const done = source.run((event) => heard.push(event), stop.signal);
   await until(() => heard.length > 0 || warnings.length > 0);
   const close = async () => {
@@ -34,7 +36,7 @@ async function listening(runtimeName: string, server: FakeRuntimeServer, clock: 
     await done;
     await connection.close();
   };
-  return { heard, warnings, source, [Symbol.asyncDispose]: close };
+  return { heard, warnings, source, metrics, [Symbol.asyncDispose]: close };
 }
 
 /** A running container, made while nobody listens. */
@@ -84,6 +86,13 @@ describe('events of containerd', () => {
     const { heard } = listener;
     await it.clock.advance(500);
     assert.deepEqual(heard, [{ kind: 'gap' }, { kind: 'gap' }]);
+    const counted = async () => {
+      const text = await listener.metrics.exposition();
+      return [...text.matchAll(/^kubelet_evented_pleg_connection_(\w+_count) (\d+)$/gm)].map(
+        ([, name, value]) => `${name} ${value}`,
+      );
+    };
+    assert.deepEqual(await counted(), ['latency_seconds_count 1', 'success_count 1', 'error_count 0']);
     it.runtime.restart();
     await it.server.settled();
     // The stream breaks, waits its back-off on the clock, and waits for the connection in real time.
@@ -101,6 +110,7 @@ describe('events of containerd', () => {
       { kind: 'changed', id: podSandboxId },
       { kind: 'changed', id: podSandboxId },
     ]);
+    assert.deepEqual(await counted(), ['latency_seconds_count 2', 'success_count 2', 'error_count 1']);
   });
 });
 

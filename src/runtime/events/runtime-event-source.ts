@@ -5,11 +5,13 @@
  */
 import type { Clock } from '../../concurrency/clock.ts';
 import type { Logger } from '../../telemetry/logger.ts';
+import type { Metrics } from '../../telemetry/metrics.ts';
 import type { GrpcConnection } from '../cri/grpc-connection.ts';
 import { RuntimeCallError } from '../runtime-call-error.ts';
 import type { RuntimeEventSource } from '../runtime-event.ts';
 import { containerdEvents } from './containerd-events.ts';
 import { criEvents } from './cri-events.ts';
+import { EventStreamMetrics } from './event-stream-metrics.ts';
 
 export interface RuntimeEventSourceOptions {
   /** The name that the runtime gives itself: `containerd`, `cri-o`. */
@@ -17,6 +19,7 @@ export interface RuntimeEventSourceOptions {
   readonly connection: GrpcConnection;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly metrics: Metrics;
   /** containerd's namespace of CRI containers; `k8s.io` by default. */
   readonly containerdNamespace?: string;
 }
@@ -24,7 +27,7 @@ export interface RuntimeEventSourceOptions {
 /** The best stream of events that this runtime offers; it finds out by trying. */
 export function runtimeEventSource(options: RuntimeEventSourceOptions): RuntimeEventSource {
   const { runtimeName, connection, clock, logger, containerdNamespace: namespace } = options;
-  const shared = { connection, clock, logger };
+  const shared = { connection, clock, logger, metrics: new EventStreamMetrics(options.metrics) };
   const candidates =
     runtimeName === 'containerd'
       ? [containerdEvents({ ...shared, ...(namespace && { namespace }) }), criEvents(shared)]
