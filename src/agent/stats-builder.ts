@@ -1,13 +1,10 @@
 /** Builds what measures the node and its pods, and the endpoints that tell of it. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { SingleFlight } from '../concurrency/single-flight.ts';
 import type { Pod } from '../kubernetes/types.ts';
 import { CgroupUsageReader } from '../linux/cgroup-usage.ts';
 import type { CgroupHierarchy } from '../linux/cgroupfs.ts';
-import { cgroupOfProcess } from '../linux/process-cgroup.ts';
 import { parseProcessorTopology } from '../linux/processor-topology.ts';
-import { socketOwner } from '../linux/socket-owner.ts';
 import { type MachineIdentityOptions, readMachineIdentity } from '../node/machine-identity.ts';
 import type { PodWorkers } from '../pods/pod-workers.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
@@ -17,7 +14,6 @@ import type { RuntimeObserver } from '../runtime/runtime-observer.ts';
 import type { MachineDescription } from '../stats/cadvisor-metrics.ts';
 import { DiskUsage, type RuntimeDisk, type RuntimeDisks } from '../stats/disk-usage.ts';
 import type { MeasuredContainer, MeasuredPod } from '../stats/measured-pod.ts';
-import type { SystemGroup } from '../stats/node-sample.ts';
 import { NodeSampler } from '../stats/node-sampler.ts';
 import { agesFor, NodeStats } from '../stats/node-stats.ts';
 import type { MeasuredVolume, VolumeSource } from '../stats/volume-source.ts';
@@ -25,6 +21,7 @@ import type { LocalStorage } from '../volumes/local-storage.ts';
 import type { NodeAgentOptions } from './node-agent.ts';
 import type { MachineFacts } from './node-facts.ts';
 import type { BuiltPodServices } from './pod-services-builder.ts';
+import { SystemCgroups } from './system-cgroups.ts';
 
 export interface StatsRooms {
   readonly hierarchy: CgroupHierarchy;
@@ -41,7 +38,7 @@ export async function buildNodeStats(
   rooms: StatsRooms,
 ): Promise<NodeStats> {
   const { hierarchy, nodeName, built, observer, workers, volumes } = rooms;
-  const { housekeepingMs, runtimeCgroup } = settings.stats;
+  const { housekeepingMs, runtimeCgroup, systemCgroup } = settings.stats;
   const pods = () => [...workers.all()].map(({ pod, status }) => measured(pod, status?.startTime));
   const measured = (pod: Pod, startTime: string | undefined): MeasuredPod => {
     const own = settings.cgroups.perQos ? built.cgroups.pathOf(pod) : undefined;
@@ -54,6 +51,7 @@ export async function buildNodeStats(
   const system = new SystemCgroups(hierarchy.version, {
     endpoint: settings.runtime.endpoint,
     runtime: runtimeCgroup,
+    misc: systemCgroup,
     pods: settings.cgroups.perQos ? built.cgroups.classPaths() : undefined,
   });
   const sampler = new NodeSampler({
@@ -162,67 +160,6 @@ function disk({ fsId, usedBytes, inodesUsed }: FilesystemUsage): RuntimeDisk {
     usedBytes: usedBytes && Number(usedBytes.value),
     inodesUsed: inodesUsed && Number(inodesUsed.value),
   };
-}
-
-/** Programs that serve CRI, by their names in procfs. */
-const runtimePrograms = ['containerd', 'crio', 'cri-dockerd'];
-
-interface GivenCgroups {
-  readonly endpoint: string;
-  readonly runtime: string | undefined;
-  readonly pods: Readonly<Record<'pods' | 'burstable' | 'besteffort', string>> | undefined;
-}
-
-/**
- * The cgroups of the system beside the pods': looked for when somebody asks, and again when the runtime was
- * started anew.
- */
-class SystemCgroups {
-  readonly #version: 1 | 2;
-  readonly #given: GivenCgroups;
-  readonly #finding = new SingleFlight<void>();
-  #runtimePid: number | undefined;
-  #groups = new Map<SystemGroup, string>();
-
-  constructor(version: 1 | 2, given: GivenCgroups) {
-    this.#version = version;
-    this.#given = given;
-  }
-
-  known(): ReadonlyMap<SystemGroup, string> {
-    return this.#groups;
-  }
-
-  find(): Promise<void> {
-    return this.#finding.run('all', () => this.#find());
-  }
-
-  async #find(): Promise<void> {
-    const { runtime, pods } = this.#given;
-    const [own, ofRuntime] = await Promise.all([
-      this.#cgroupOf('self'),
-      runtime === undefined ? this.#runtimeCgroup() : runtime,
-    ]);
-    const groups = new Map<SystemGroup, string>();
-    if (own !== undefined) groups.set('kubelet', own);
-    if (ofRuntime !== undefined) groups.set('runtime', ofRuntime);
-    for (const [name, path] of Object.entries(pods ?? {})) groups.set(name as SystemGroup, path);
-    this.#groups = groups;
-  }
-
-  async #runtimeCgroup(): Promise<string | undefined> {
-    const known = this.#runtimePid;
-    const before = known === undefined ? undefined : await this.#cgroupOf(String(known));
-    if (before !== undefined) return before;
-    const socket = this.#given.endpoint.replace(/^unix:\/\//, '');
-    this.#runtimePid = await socketOwner(socket, { programs: runtimePrograms }).catch(() => undefined);
-    return this.#runtimePid === undefined ? undefined : await this.#cgroupOf(String(this.#runtimePid));
-  }
-
-  async #cgroupOf(pid: string): Promise<string | undefined> {
-    const text = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
-    return cgroupOfProcess(text, this.#version);
-  }
 }
 
 async function describeMachine(

@@ -164,7 +164,8 @@ export const EFFECTIVE_FIELDS: readonly string[] = [
 /**
  * Fields that are read and checked, and change nothing yet. `evictionHard` is among them while nothing is
  * evicted, although what it keeps free is already taken off what pods may ask for. `enableControllerAttachDetach`
- * is while there is no kind of volume that has to be attached: nodes say that the controller may.
+ * is while there is no kind of volume that has to be attached: nodes say that the controller may. `systemCgroups`
+ * is while no process is moved there, although statistics tell of that cgroup as `misc`.
  */
 export const PENDING_FIELDS: readonly string[] = [
   'contentType',

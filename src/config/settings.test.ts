@@ -71,7 +71,7 @@ test('defaults in numbers', () => {
     streamIdleMs: 14_400_000,
     seccompDefault: false,
     allowedUnsafeSysctls: [],
-    stats: { housekeepingMs: 10_000, runtimeCgroup: undefined },
+    stats: { housekeepingMs: 10_000, runtimeCgroup: undefined, systemCgroup: undefined },
     userIdsPerPod: 65_536,
     healthz: { address: '127.0.0.1', port: 10248 },
     nodeServer: {

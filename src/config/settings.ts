@@ -178,6 +178,8 @@ export interface NodeAgentSettings {
     readonly housekeepingMs: number;
     /** The cgroup that is told of as the runtime's; undefined: the one it is found in. */
     readonly runtimeCgroup: string | undefined;
+    /** The cgroup of other processes of the system (`systemCgroups`). */
+    readonly systemCgroup: string | undefined;
   };
 
   /** Undefined: switched off. */
@@ -302,6 +304,7 @@ export function resolveSettings(loaded: Loaded, cwd = process.cwd()): NodeAgentS
     stats: {
       housekeepingMs: parseDuration(flags['housekeeping-interval']),
       runtimeCgroup: given(flags['runtime-cgroups']),
+      systemCgroup: given(configuration.systemCgroups),
     },
     healthz: listenAddress(configuration.healthzBindAddress, configuration.healthzPort),
     readOnlyServer: listenAddress(configuration.address, configuration.readOnlyPort),

@@ -202,6 +202,59 @@ for (const version of [1, 2] as const) {
   });
 }
 
+describe('/metrics/resource', () => {
+  it('holds all that metrics-server makes a node and its pods of, and nothing it would stumble over', async () => {
+    const machine = new PlantedMachine(2);
+    try {
+      const stats = new NodeStats({
+        nodeName: 'node',
+        sampler: machine.sampler,
+        disks: { sample: async () => plantedDisks() },
+        volumes: () => [],
+        machine: description,
+        ages: agesFor(10_000),
+      });
+      const read = stats.resourceMetrics(async (bytes) => bytes.toString());
+      await machine.clock.advance(200);
+      const families = parse(await read);
+      // It takes a node whose figures are both there, above zero, and dated.
+      for (const name of ['node_cpu_usage_seconds_total', 'node_memory_working_set_bytes']) {
+        const [series, ...more] = families.get(name)!.series;
+        assert.deepEqual([series?.labels, more], [{}, []]);
+        assert.ok(series!.value > 0 && Number.isInteger(series!.time), name);
+      }
+      const told = (name: string) =>
+        new Map(
+          families
+            .get(name)!
+            .series.map(({ labels, ...rest }) => [
+              `${labels['namespace']}/${labels['pod']}/${labels['container']}`,
+              rest,
+            ]),
+        );
+      const cpu = told('container_cpu_usage_seconds_total');
+      const memory = told('container_memory_working_set_bytes');
+      const start = told('container_start_time_seconds');
+      // One container without a figure, or with a zero, costs it the whole pod.
+      const expected = machine.pods.flatMap(({ namespace, name, containers }) =>
+        containers.map((container) => `${namespace}/${name}/${container.name}`),
+      );
+      for (const series of [cpu, memory, start]) {
+        assert.deepEqual([...series.keys()].sort(), expected.sort());
+        for (const { value } of series.values()) assert.ok(value > 0);
+      }
+      for (const [key, { time }] of [...cpu, ...memory]) {
+        // Milliseconds of now, not seconds.
+        assert.equal(time, plantedAt + 200, key);
+        // Usage is told of after the start, or it takes the container for restarted.
+        assert.ok(start.get(key)!.value * 1000 < time);
+      }
+    } finally {
+      machine.remove();
+    }
+  });
+});
+
 describe('metrics that cannot be measured', () => {
   const broken = new NodeStats({
     nodeName: 'node',

@@ -6,6 +6,7 @@ import { request } from 'node:https';
 import { after, before, describe, it } from 'node:test';
 import { CertificateAuthority } from '../fixtures/apiserver/certificates.ts';
 import { type ApiServer, startApiServer } from '../fixtures/apiserver/start-api-server.ts';
+import { execSession } from '../fixtures/streams/exec-session.ts';
 import { idle, shellPod } from './agent.ts';
 import { ClusterAgent } from './cluster-agent.ts';
 
@@ -27,6 +28,7 @@ describe("the node's API", () => {
         // The API server comes by the node's own address.
         address: '0.0.0.0',
         enableSystemLogQuery: true,
+        streamingConnectionIdleTimeout: '4s',
         authentication: { x509: { clientCAFile: agent.path('client-ca.crt') } },
       },
     });
@@ -112,6 +114,18 @@ describe("the node's API", () => {
     if (status !== 200)
       assert.match(`${status} ${text}`, /^500 checkpointing of default\/web\/main failed \(/);
     else assert.match(text, /^\{"items":\["\/.*checkpoint-web_default-main-.*\.tar"\]\}$/);
+  });
+
+  it('lets go of a stream that nothing passes on', async () => {
+    const [{ user }] = JSON.parse(server.kubeconfigFor('kubernetes-admin')).users;
+    const decode = (field: string) => Buffer.from(user[field], 'base64');
+    const tls = { cert: decode('client-certificate-data'), key: decode('client-key-data') };
+    const path = '/exec/default/web/main?command=sh&command=-c&command=echo%20once;sleep%201000&output=1';
+    const begin = performance.now();
+    const { stdout, status } = await execSession(`https://127.0.0.1:${agent.port}${path}`, tls);
+    const waited = performance.now() - begin;
+    assert.deepEqual([stdout, status], ['once\n', '']);
+    assert.ok(waited > 3900 && waited < 30_000, `after ${waited} ms`);
   });
 
   it('sets how much is logged', async () => {
