@@ -1,7 +1,7 @@
 /**
- * One line of a CRI log file: `<RFC 3339 time> <stdout|stderr> <tags> <content>`. The first tag is `F` for a
+ * One line of a log file, mostly of a CRI one: `<RFC 3339 time> <stdout|stderr> <tags> <content>`. The first tag is `F` for a
  * whole line or the last part of one, `P` for a part that goes on. Entries are read in place: positions in
- * the block, no string and no copy.
+ * the block, no string and no copy. Lines that Docker wrote are in `docker-log-entry.ts`.
  */
 
 export const streams = { stdout: 1, stderr: 2 } as const;
@@ -17,6 +17,8 @@ export interface LogEntry {
   contentStart: number;
   /** After the content, in front of the line break. */
   contentEnd: number;
+  /** The content is the inside of a JSON string, to be read by `unescaped`. */
+  isJson: boolean;
 }
 
 export const emptyEntry = (): LogEntry => ({
@@ -26,6 +28,7 @@ export const emptyEntry = (): LogEntry => ({
   isPartial: false,
   contentStart: 0,
   contentEnd: 0,
+  isJson: false,
 });
 
 const space = 0x20;
@@ -34,7 +37,7 @@ const lineBreak = 0x0a;
 const longestTime = 64;
 
 /** Reads the entry in `[start, end)`, with or without its line break, into `entry`; false when it is none. */
-export function readEntry(block: Uint8Array, start: number, end: number, entry: LogEntry): boolean {
+export function readCriEntry(block: Uint8Array, start: number, end: number, entry: LogEntry): boolean {
   const contentEnd = end > start && block[end - 1] === lineBreak ? end - 1 : end;
   let at = start;
   const timeLimit = Math.min(contentEnd, start + longestTime);
@@ -55,6 +58,7 @@ export function readEntry(block: Uint8Array, start: number, end: number, entry: 
   entry.isPartial = first === 0x50;
   entry.contentStart = Math.min(tagsEnd + 1, contentEnd);
   entry.contentEnd = contentEnd;
+  entry.isJson = false;
   return true;
 }
 

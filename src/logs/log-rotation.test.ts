@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdirSync, rmSync } from 'node:fs';
+import { readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { settle, VirtualClock } from '../concurrency/virtual-clock.ts';
 import { silentLogger } from '../telemetry/logger.ts';
@@ -37,6 +37,17 @@ describe('LogRotation', () => {
     await subject.idle();
     assert.deepEqual(logs.map(parts), [2, 1, 1]);
     assert.equal(await logs[0]!.read(), lines(0, 10));
+  });
+
+  it('leaves a log behind a link to who keeps it', async () => {
+    logs[0]!.write(10);
+    const kept = `${logs[0]!.directory}/id-json.log`;
+    renameSync(logs[0]!.path, kept);
+    symlinkSync(kept, logs[0]!.path);
+    const subject = rotation();
+    await subject.look(signal);
+    await subject.idle();
+    assert.deepEqual(readdirSync(logs[0]!.directory).sort(), ['0.log', 'id-json.log']);
   });
 
   it('has a log that is gone made anew', async () => {

@@ -3,7 +3,7 @@
  * and rotates those that have grown too large, a few at a time. A log that is gone is made anew by the
  * runtime, as after a rotation that was cut off.
  */
-import { stat } from 'node:fs/promises';
+import { lstat, stat } from 'node:fs/promises';
 import { type Clock, sleep } from '../concurrency/clock.ts';
 import { Limiter } from '../concurrency/limiter.ts';
 import type { Logger } from '../telemetry/logger.ts';
@@ -78,7 +78,9 @@ export class LogRotation {
 
   async #isDue(log: RunningContainerLog): Promise<boolean> {
     const size = await sizeOf(log.path);
-    return size === undefined || size >= this.#options.settings.maxBytes;
+    if (size !== undefined && size < this.#options.settings.maxBytes) return false;
+    // Behind a link is a log that the runtime keeps elsewhere and rotates itself, as Docker does.
+    return !(await isLink(log.path));
   }
 
   async #rotate(log: RunningContainerLog, signal: AbortSignal): Promise<void> {
@@ -97,6 +99,13 @@ export class LogRotation {
       onTrouble: (part, error) => logger.error('Compressing a rotated log failed', error, { path, part }),
     });
   }
+}
+
+async function isLink(path: string): Promise<boolean> {
+  return await lstat(path).then(
+    (facts) => facts.isSymbolicLink(),
+    () => false,
+  );
 }
 
 /** Undefined when there is no such file. */

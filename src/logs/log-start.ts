@@ -3,11 +3,13 @@
  * halving. What is read is a few blocks, whatever the size of the file; only compressed files have to be
  * gone through.
  */
-import { emptyEntry, entryTime, readEntry } from './log-entry.ts';
+import { emptyEntry, entryTime } from './log-entry.ts';
 import { blockBytes, type LogFile } from './log-file.ts';
 import { longestEntry } from './log-text.ts';
+import { readEntry } from './read-entry.ts';
 
 const lineBreak = 0x0a;
+const brace = 0x7b;
 
 /**
  * Counts lines from the end of a log, over several files from the newest to the oldest. A line counts by its
@@ -101,7 +103,11 @@ async function eachEntry(file: LogFile, visit: (isPartial: boolean, end: number)
 
 /** The time of the first entry of a file, epoch milliseconds; undefined when it has none. */
 export async function firstTime(file: LogFile): Promise<number | undefined> {
-  return timeOfLine(await file.beginning());
+  const beginning = await file.beginning();
+  if (beginning[0] !== brace || file.isCompressed) return timeOfLine(beginning);
+  const block = await file.read(Buffer.allocUnsafeSlow(blockBytes), 0);
+  const end = block.indexOf(lineBreak);
+  return end < 0 ? undefined : timeOfLine(block.subarray(0, end));
 }
 
 /**
@@ -131,13 +137,21 @@ async function firstEntryFrom(
   for (let end = block.indexOf(lineBreak); end >= 0; ) {
     const start = end + 1;
     end = block.indexOf(lineBreak, start);
-    const time = timeOfLine(block.subarray(start, start + 64));
+    // The time of a line that Docker wrote stands at its end.
+    const isWhole = block[start] === brace && end >= 0;
+    const time = timeOfLine(block.subarray(start, isWhole ? end : start + 64));
     if (time !== undefined) return { start: offset + start, time };
   }
   return undefined;
 }
 
 function timeOfLine(line: Buffer): number | undefined {
+  if (line[0] === brace) {
+    const entry = emptyEntry();
+    return readEntry(line, 0, line.length, entry)
+      ? entryTime(line, entry.timeStart, entry.timeEnd)
+      : undefined;
+  }
   const end = line.indexOf(0x20);
   return end < 0 ? undefined : entryTime(line, 0, end);
 }

@@ -1,19 +1,14 @@
 /**
- * Turns the bytes of CRI log files, however they are cut, into the text people read: the parts of a line put
+ * Turns the bytes of log files, however they are cut, into the text people read: the parts of a line put
  * together, without times and tags unless times are asked for.
  *
  * A line of one stream never breaks into a line of the other as long as no more than {@link mostHeld} bytes
  * have to wait for that. Memory is bounded whatever is in the file: what is no log entry is left out, as is
  * an entry of more than {@link longestEntry}.
  */
-import {
-  emptyEntry,
-  entryTime,
-  type LogStream,
-  longestShownTime,
-  readEntry,
-  writeTime,
-} from './log-entry.ts';
+import { unescaped } from './docker-log-entry.ts';
+import { emptyEntry, entryTime, type LogStream, longestShownTime, writeTime } from './log-entry.ts';
+import { readEntry } from './read-entry.ts';
 
 export interface LogTextOptions {
   readonly timestamps?: boolean;
@@ -26,6 +21,7 @@ export interface LogTextOptions {
 }
 
 const lineBreak = 0x0a;
+const lineEnd = Buffer.from('\n');
 /** Runtimes split lines at 8 or 16 KiB. */
 export const longestEntry = 1024 * 1024;
 /** What of one stream may wait until a line of the other is whole. */
@@ -133,7 +129,8 @@ export class LogText {
     if (!this.#continues[stream]) this.#drops[stream] = this.#isTooOld(block);
     if (!this.#drops[stream]) {
       const prefix = this.#options.timestamps === true && !this.#continues[stream];
-      this.#write(block, prefix, isPartial ? entry.contentEnd : end);
+      if (entry.isJson) this.#writeJson(block, prefix);
+      else this.#write(block, prefix, isPartial ? entry.contentEnd : end);
       this.#open = isPartial ? stream : undefined;
     }
     this.#continues[stream] = isPartial;
@@ -161,6 +158,17 @@ export class LogText {
     this.#held = [];
     this.#heldBytes = 0;
     for (const line of held) this.#line(line, 0, line.length);
+  }
+
+  /** The content stands in the block in other words: it is put together first. */
+  #writeJson(block: Buffer, withTime: boolean): void {
+    const entry = this.#entry;
+    const time = block.subarray(entry.timeStart, entry.timeEnd);
+    const content = unescaped(block, entry);
+    const line = Buffer.concat([time, content, ...(entry.isPartial ? [] : [lineEnd])]);
+    entry.timeStart = 0;
+    entry.timeEnd = entry.contentStart = time.length;
+    this.#write(line, withTime, line.length);
   }
 
   #write(block: Buffer, withTime: boolean, end: number): void {
