@@ -5,8 +5,11 @@ import { connect as connectHttp2 } from 'node:http2';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { connect as connectTls } from 'node:tls';
+import { systemClock } from '../concurrency/clock.ts';
 import { VirtualClock } from '../concurrency/virtual-clock.ts';
+import { MetricsRegistry } from '../telemetry/metrics-registry.ts';
 import { authorityNamed, byCluster, everybody, startWorld } from './fixtures/node-server-world.ts';
+import { RequestMeter } from './request-meter.ts';
 import type { NodeRoute } from './route.ts';
 import { sendText } from './router.ts';
 
@@ -55,6 +58,36 @@ describe("the node's API", () => {
     for await (const chunk of stream.setEncoding('utf8')) text += chunk;
     assert.equal(text, '{"one":"a","two":"b"} system:anonymous two');
     session.close();
+  });
+
+  it('counts every request, whatever becomes of it', async () => {
+    const metrics = new MetricsRegistry();
+    const meter = new RequestMeter({ routes, metrics, clock: systemClock });
+    await using world = await startWorld({ routes, server: { meter } });
+    world.reviews.tokens.set('reader', { name: 'reader', groups: [] });
+    world.reviews.grants.add('reader get pods');
+    assert.equal((await world.ask('/pods', { token: 'reader' })).status, 200);
+    assert.equal((await world.ask('/pods')).status, 401);
+    assert.equal((await world.ask('/nothing', { token: 'reader' })).status, 403);
+    const headers = {
+      connection: 'Upgrade',
+      upgrade: 'websocket',
+      'sec-websocket-protocol': 'v5.channel.k8s.io',
+    };
+    assert.equal((await world.ask('/exec/a/b/c?command=x', { headers })).status, 401);
+    const text = await metrics.exposition();
+    const of = (path: string, isLong = false) =>
+      `{long_running="${isLong}",method="GET",path="${path}",server_type="readwrite"}`;
+    for (const line of [
+      `kubelet_http_requests_total${of('pods')} 2`,
+      `kubelet_http_requests_total${of('other')} 1`,
+      `kubelet_http_requests_total${of('exec', true)} 1`,
+      `kubelet_http_requests_duration_seconds_count${of('pods')} 2`,
+      `kubelet_http_inflight_requests${of('pods')} 0`,
+      'kubelet_websocket_streaming_requests_total{subresource="exec"} 1',
+    ]) {
+      assert.ok(text.includes(`${line}\n`), `${line} in\n${text}`);
+    }
   });
 
   it('takes no more of a body than anybody needs', async () => {

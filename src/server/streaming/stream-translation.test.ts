@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { afterEach, describe, it } from 'node:test';
+import fc from 'fast-check';
 import { systemClock } from '../../concurrency/clock.ts';
 import { settle } from '../../concurrency/virtual-clock.ts';
 import { silentLogger } from '../../telemetry/logger.ts';
@@ -281,6 +282,29 @@ describe('WebSockets that are translated for the runtime', { timeout: 30_000 }, 
     await until(() => client.isGone);
     const text = client.messages.map(([first, rest]) => String.fromCharCode(first) + rest).join('');
     assert.deepEqual([text, client.closeCode], ['who is there?', 1000]);
+  });
+
+  it('survive whatever either side says, and leave nothing behind', async () => {
+    const { port, streams } = await node();
+    const bytes = fc.oneof(
+      fc.uint8Array({ maxLength: 60 }),
+      fc.uint8Array({ maxLength: 30 }).map((payload) => maskedFrame(Opcode.binary, payload)),
+      fc.uint8Array({ maxLength: 30 }).map((payload) => dataFrame(5, Buffer.from(payload))),
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(bytes, { maxLength: 5 }),
+        fc.array(bytes, { maxLength: 5 }),
+        async (said, answered) => {
+          const client = await open(port, exec);
+          const runtime = streams.at(-1)!;
+          runtime.socket.write(Buffer.concat(answered));
+          client.socket.end(Buffer.concat(said));
+          await until(() => client.isGone && runtime.isGone);
+        },
+      ),
+      { numRuns: 60 },
+    );
   });
 
   it('are refused with what the runtime says, or what is wrong with them', async () => {
