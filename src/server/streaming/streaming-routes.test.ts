@@ -274,6 +274,24 @@ describe('streams into containers', () => {
     while (runtime.sockets.size > 0 || sockets.size > 0) await settle();
   });
 
+  it('passes every WebSocket as it is where none is translated', async () => {
+    const heads: string[] = [];
+    const { url } = await streamingServer((socket, head) => {
+      heads.push(head);
+      socket.end(switching);
+    });
+    const { port } = await node(url, { translates: false });
+    for (const [path, protocol] of [
+      [exec, 'v5.channel.k8s.io'],
+      ['/portForward/shop/web', 'SPDY/3.1+portforward.k8s.io'],
+    ] as const) {
+      const headers = { 'Sec-WebSocket-Protocol': protocol };
+      assert.equal((await ask(port, path, { method: 'GET', upgrade: 'websocket', headers })).status, 101);
+      assert.match(heads.at(-1) ?? '', /^GET .*\r\nupgrade: websocket\r\n/is);
+      assert.ok(heads.at(-1)?.includes(`Sec-WebSocket-Protocol: ${protocol}`));
+    }
+  });
+
   it("passes a runtime's refusal on", async () => {
     const answer = 'HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno';
     const { url } = await streamingServer((socket) => void socket.end(answer));
