@@ -49,6 +49,13 @@ describe('sub-paths', () => {
     assert.equal((await stat(join(base, 'pod/volume-subpaths'))).mode & 0o7777, 0o750);
   });
 
+  it('keep users of a missing directory apart when those of the volume are', async () => {
+    await chmod(volumePath, 0o3777);
+    await bind('shared/deep');
+    assert.equal((await stat(join(volumePath, 'shared'))).mode & 0o7777, 0o3777);
+    assert.equal((await stat(target)).mode & 0o7777, 0o3777);
+  });
+
   it('show a single file', async () => {
     await writeFile(join(volumePath, 'file'), 'content');
     await bind('file');

@@ -58,7 +58,8 @@ export async function openPart(volume: number, elements: readonly string[]): Pro
   const whole = await openat2(volume, elements.join('/'), how).catch(missing);
   if (whole !== undefined) return whole;
 
-  const mode = fstatSync(volume).mode & 0o777;
+  // With the sticky bit of a volume in memory: users that share the directory keep their files apart there too.
+  const mode = fstatSync(volume).mode & 0o7777;
   let parent = await openat2(volume, '.', how);
   for (let depth = 1; depth <= elements.length; depth++) {
     const path = elements.slice(0, depth).join('/');
