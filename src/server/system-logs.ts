@@ -60,7 +60,13 @@ function queryAnswers(options: SystemLogOptions): (exchange: Exchange) => Promis
       sendText(response, query.status, query.text);
     } else if (query.kind === 'file') {
       const path = query.path.replace(/^\/+/, '');
-      await sendBeneath(directory, { ...exchange, response, rest: path, path: `/logs/${path}` });
+      const found = await openBeneath(directory, path);
+      if (found?.kind === 'file') {
+        await found.file.close();
+        await sendBeneath(directory, { ...exchange, response, rest: path, path: `/logs/${path}` });
+      } else {
+        sendText(response, 406, `query: Invalid value: ${JSON.stringify(query.path)}: no such file\n`);
+      }
     } else if (going >= mostQueries) {
       response.setHeader('retry-after', '1');
       sendText(response, 429, `${mostQueries} queries are being answered; try again when one has ended\n`);
