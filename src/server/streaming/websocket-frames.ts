@@ -127,9 +127,19 @@ export class FrameReader {
   }
 }
 
-/** In place; `offset` is how far into the frame `bytes` begins. */
+/** In place, four bytes at a time where they lie so; `offset` is how far into the frame `bytes` begins. */
 function unmask(bytes: Buffer, mask: Buffer, offset: number): void {
-  for (let index = 0; index < bytes.length; index++) bytes[index]! ^= mask[(index + offset) & 3]!;
+  const { buffer, byteOffset, length } = bytes;
+  const begin = Math.min(length, -byteOffset & 3);
+  const count = (length - begin) >> 2;
+  for (let index = 0; index < begin; index++) bytes[index]! ^= mask[(index + offset) & 3]!;
+  if (count > 0) {
+    const words = new Uint32Array(buffer, byteOffset + begin, count);
+    const turned = Uint8Array.from([0, 1, 2, 3], (index) => mask[(index + begin + offset) & 3]!);
+    const key = new Uint32Array(turned.buffer)[0]!;
+    for (let index = 0; index < count; index++) words[index]! ^= key;
+  }
+  for (let index = begin + 4 * count; index < length; index++) bytes[index]! ^= mask[(index + offset) & 3]!;
 }
 
 /** A whole frame of one message; servers mask nothing. */
