@@ -262,6 +262,20 @@ test('sends nothing twice that the server may have acted on', async () => {
   assert.deepEqual(await client.request({ method: 'GET', path: '/api/v1/nodes/n' }), { ok: true });
 });
 
+test("tells the server's time by answers that come at once, not by a watch that ends long after it began", async () => {
+  await using server = await startTestServer({ pair });
+  const times: number[] = [];
+  using client = clientFor(server.url, { onDate: (time) => times.push(time) });
+  server.handler = (request, response) => {
+    const date = request.url?.includes('watch') ? '00:00:00' : '00:07:15';
+    response.writeHead(200, { date: `Tue, 01 Dec 2026 ${date} GMT`, 'content-type': 'application/json' });
+    response.end(request.url?.includes('watch') ? '{"type":"ADDED","object":{"n":1}}\n' : '{}');
+  };
+  assert.equal((await collectWatch(client, AbortSignal.timeout(5000))).length, 1);
+  await client.request({ method: 'GET', path: '/api/v1/nodes/n' });
+  assert.deepEqual(times, [Date.UTC(2026, 11, 1, 0, 7, 15)]);
+});
+
 test('after GOAWAY new requests use a new connection and old watches go on', async () => {
   await using server = await startTestServer({ pair });
   using client = clientFor(server.url);

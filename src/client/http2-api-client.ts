@@ -41,7 +41,7 @@ export interface Http2ApiClientOptions {
   readonly metrics: Metrics;
   /** Told of every request that was sent and how it ended (0: no answer); a watch counts when it begins. */
   readonly onRequest?: (subject: RequestSubject, status: number) => void;
-  /** Told the time of the server's clock (epoch milliseconds, whole seconds) with each answer that has it. */
+  /** Told the server's time (epoch milliseconds, whole seconds) by each answer that has it, save a watch's. */
   readonly onDate?: (serverTime: number) => void;
   /** Most bytes of an answer, unpacked; 64 MiB when absent. */
   readonly largestAnswer?: number;
@@ -251,8 +251,9 @@ export class Http2ApiClient implements ApiClient {
         { ...wire, headers: { ...wire.headers, ...headers } },
         { signal, limit: largestAnswer, ...(own && { sink: own }) },
       );
-      this.#tellDate(answer.headers.date);
+      // A watch that ends now told its time when it began, which may be long ago.
       if (begun) return answer;
+      this.#tellDate(answer.headers.date);
       measure(String(answer.status), answer.body.length);
       this.#count(subject, answer.status);
       return answer;
