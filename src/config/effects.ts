@@ -236,6 +236,7 @@ export const EFFECTIVE_GATES: readonly GateName[] = [
   'KubeletServiceAccountTokenForCredentialProviders',
   'MemoryQoS',
   'NodeDeclaredFeatures',
+  'PodCertificateRequest',
   'PodLevelResources',
   'PodLogsQuerySplitStreams',
   'PreventStaticPodAPIReferences',

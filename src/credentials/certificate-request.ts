@@ -1,6 +1,6 @@
 /**
- * Makes keys (ECDSA P-256), requests to sign them (PKCS #10), and certificates signed with their own key.
- * The only X.509 the agent writes; what it writes is checked against other implementations in the tests.
+ * Makes the node's keys (ECDSA P-256), requests to sign keys (PKCS #10), and certificates signed with their own
+ * key. The only X.509 the agent writes; what it writes is checked against other implementations in the tests.
  */
 import { createHash, createPublicKey, generateKeyPair, type KeyObject, randomBytes, sign } from 'node:crypto';
 import {
@@ -9,6 +9,7 @@ import {
   context,
   integer,
   ipBytes,
+  nothing,
   octetString,
   oid,
   pem,
@@ -104,13 +105,36 @@ export function selfSignedCertificate(
   return pem('CERTIFICATE', signed(info, key));
 }
 
+/** A PKCS #10 request (DER) that says nothing but the key, and proves that its sender holds it. */
+export function bareCertificateRequest(key: KeyObject): Buffer {
+  const info = sequence(integer(Buffer.of(0)), sequence(), publicKey(key), context(0, true, Buffer.alloc(0)));
+  return signed(info, key);
+}
+
 function publicKey(key: KeyObject): Buffer {
   return createPublicKey(key).export({ type: 'spki', format: 'der' });
 }
 
 function signed(info: Buffer, key: KeyObject): Buffer {
-  const signature = sign('sha256', info, { key, dsaEncoding: 'der' });
-  return sequence(info, sequence(oid(ecdsaWithSha256)), bitString(signature));
+  const { digest, algorithm } = signatureOf(key);
+  const signature = sign(digest, info, { key, dsaEncoding: 'der' });
+  return sequence(info, algorithm, bitString(signature));
+}
+
+/** How a key signs: the digest that fits its strength, and what X.509 calls the two together. */
+function signatureOf(key: KeyObject): { digest: string | null; algorithm: Buffer } {
+  if (key.asymmetricKeyType === 'rsa') {
+    return { digest: 'sha256', algorithm: sequence(oid('1.2.840.113549.1.1.11'), nothing()) };
+  }
+  if (key.asymmetricKeyType === 'ed25519') return { digest: null, algorithm: sequence(oid('1.3.101.112')) };
+  switch (key.asymmetricKeyDetails?.namedCurve) {
+    case 'secp521r1':
+      return { digest: 'sha512', algorithm: sequence(oid('1.2.840.10045.4.3.4')) };
+    case 'secp384r1':
+      return { digest: 'sha384', algorithm: sequence(oid('1.2.840.10045.4.3.3')) };
+    default:
+      return { digest: 'sha256', algorithm: sequence(oid(ecdsaWithSha256)) };
+  }
 }
 
 function distinguishedName({ commonName, organizations = [] }: CertificateSubject): Buffer {

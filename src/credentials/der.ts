@@ -9,6 +9,7 @@ const tag = {
   integer: 0x02,
   bitString: 0x03,
   octetString: 0x04,
+  nothing: 0x05,
   oid: 0x06,
   utf8: 0x0c,
   utcTime: 0x17,
@@ -30,6 +31,8 @@ export const sequence = (...parts: readonly Uint8Array[]): Buffer =>
   value(tag.sequence, Buffer.concat(parts));
 export const set = (...parts: readonly Uint8Array[]): Buffer => value(tag.set, Buffer.concat(parts));
 export const boolean = (of: boolean): Buffer => value(tag.boolean, Buffer.of(of ? 0xff : 0));
+/** NULL. */
+export const nothing = (): Buffer => value(tag.nothing, Buffer.alloc(0));
 export const octetString = (content: Uint8Array): Buffer => value(tag.octetString, content);
 export const utf8String = (text: string): Buffer => value(tag.utf8, Buffer.from(text, 'utf8'));
 

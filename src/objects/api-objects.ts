@@ -1,6 +1,6 @@
 /**
  * Everything pods need to know of other objects, over one API client: config maps and secrets, services,
- * runtime classes and service account tokens.
+ * runtime classes, service account tokens and certificates.
  */
 import type { ApiClient } from '../client/api-client.ts';
 import type { Clock } from '../concurrency/clock.ts';
@@ -8,6 +8,8 @@ import type { Pod } from '../kubernetes/types.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { configMapEntries, type Entries, secretEntries } from './object-entries.ts';
 import type { CreateReflector } from './object-types.ts';
+import { PodCertificates, type PodCertificatesOptions, type PodCertificateWish } from './pod-certificates.ts';
+import type { PodCredential } from './pod-credential.ts';
 import {
   type ChangeDetection,
   ReferencedObjects,
@@ -30,6 +32,10 @@ export interface ApiObjectsOptions {
   readonly memory?: ReferencedObjectsOptions['memory'];
   /** The files of these pods may have to be written again, and what they waited for may be there. */
   readonly onChange: (podUids: readonly string[]) => void;
+  /** Where pods get certificates from. Absent with the gate `PodCertificateRequest` off. */
+  readonly certificates?:
+    | Pick<PodCertificatesOptions, 'nodeName' | 'nodeUid' | 'makeKey' | 'events' | 'metrics'>
+    | undefined;
   /** From 0 up to 1. */
   readonly random?: (() => number) | undefined;
   readonly clock: Clock;
@@ -42,11 +48,12 @@ export class ApiObjects {
   readonly runtimeClasses: RuntimeClasses;
   readonly tokens: ServiceAccountTokens;
   readonly trustBundles: TrustBundles;
-  /** For credential provider plugins. */
+  readonly certificates: PodCertificates | undefined;
+  /** For credential provider plugins, and for what pods ask of signers. */
   readonly accounts: ServiceAccounts;
 
   constructor(options: ApiObjectsOptions) {
-    const { client, onChange, random = Math.random, clock, logger } = options;
+    const { client, onChange, certificates, random = Math.random, clock, logger } = options;
     this.referenced = new ReferencedObjects(options);
     this.services = new Services(options);
     this.runtimeClasses = new RuntimeClasses(options);
@@ -54,6 +61,10 @@ export class ApiObjects {
     const onRenewed = (podUid: string) => onChange([podUid]);
     this.tokens = new ServiceAccountTokens({ client, onRenewed, random, clock, logger });
     this.accounts = new ServiceAccounts({ client, tokens: this.tokens });
+    const { accounts } = this;
+    this.certificates =
+      certificates &&
+      new PodCertificates({ ...options, ...certificates, accounts, random, onChange: onRenewed });
   }
 
   /** Begins with what every pod needs, so that the first one need not wait for it. */
@@ -71,6 +82,7 @@ export class ApiObjects {
     this.referenced.unregister(podUid);
     this.tokens.forget(podUid);
     this.trustBundles.forget(podUid);
+    this.certificates?.forget(podUid);
     this.runtimeClasses.forget(podUid);
   }
 
@@ -80,6 +92,7 @@ export class ApiObjects {
     this.runtimeClasses.stop();
     this.trustBundles.stop();
     this.tokens.close();
+    this.certificates?.close();
   }
 
   /** Key to content of a config map; `undefined` when there is none. Rejects as `ReferencedObjects.get`. */
@@ -113,5 +126,11 @@ export class ApiObjects {
     signal: AbortSignal,
   ): Promise<string | undefined> {
     return await this.trustBundles.certificates(wish.pod.metadata.uid, wish, signal);
+  }
+
+  /** A key of the pod's own and its certificates. Rejects with `PodCertificateError`. */
+  async podCertificate(wish: PodCertificateWish, signal: AbortSignal): Promise<PodCredential> {
+    if (!this.certificates) throw new Error('the feature gate PodCertificateRequest is off');
+    return await this.certificates.credential(wish, signal);
   }
 }

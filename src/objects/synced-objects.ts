@@ -37,6 +37,7 @@ export class SyncedObjects<T> {
   constructor(
     options: SyncedObjectsOptions & {
       readonly path: string;
+      readonly query?: Readonly<Record<string, string>>;
       readonly what: string;
       /** Told of each change once all there is has been told. */
       readonly onObjects?: () => void;
@@ -46,6 +47,7 @@ export class SyncedObjects<T> {
     this.#what = options.what;
     this.#reflector = options.createReflector<T>({
       path: options.path,
+      ...(options.query && { query: options.query }),
       onChange: ({ synced }) => {
         if (!synced) return;
         this.#synced.resolve();

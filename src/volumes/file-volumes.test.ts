@@ -407,6 +407,46 @@ describe('projected', () => {
     assert.equal(await text(place('projected', 'all'), 'ca.pem'), '');
   });
 
+  it('holds keys and certificates of the pod, readable for its user alone, and hands back what is there', async () => {
+    const asked: { source: string; existing: string }[] = [];
+    const certified = new PodVolumes({
+      rootDirectory: root,
+      kinds: createVolumeKinds({
+        nodeAllocatableMemory: () => 2 ** 20,
+        contents: {
+          configMap: () => Promise.resolve(undefined),
+          secret: () => Promise.resolve(undefined),
+          serviceAccountToken: () => Promise.resolve(''),
+          podCertificate: ({ source, existing }) => {
+            asked.push({ source, existing });
+            return Promise.resolve({ key: `KEY-${source}\n`, chain: 'CHAIN\n' });
+          },
+        },
+      }),
+    });
+    const common = { keyType: 'ED25519', signerName: 's/x' };
+    const spec = all([
+      { podCertificate: { ...common, credentialBundlePath: 'bundle.pem' } },
+      { podCertificate: { ...common, keyPath: 'tls/key.pem', certificateChainPath: 'tls/chain.pem' } },
+    ]);
+    const owned = { ...spec, spec: { ...spec.spec, securityContext: { runAsUser: 1234 } } };
+    await certified.setUp(owned, signal);
+    const directory = place('projected', 'all');
+    assert.equal(await text(directory, 'bundle.pem'), 'KEY-all/0\nCHAIN\n');
+    assert.equal(await text(directory, 'tls/key.pem'), 'KEY-all/1\n');
+    assert.equal(await text(directory, 'tls/chain.pem'), 'CHAIN\n');
+    for (const file of ['bundle.pem', 'tls/key.pem', 'tls/chain.pem']) {
+      assert.equal(await mode(directory, file), 0o600);
+      assert.equal((await stat(join(directory, file))).uid, 1234);
+    }
+    assert.equal((await mountAt(directory))?.type, 'tmpfs');
+    await certified.refresh(owned);
+    assert.deepEqual(asked.slice(2), [
+      { source: 'all/0', existing: 'KEY-all/0\nCHAIN\n' },
+      { source: 'all/1', existing: 'KEY-all/1\n\nCHAIN\n' },
+    ]);
+  });
+
   it('fails as a whole, and tells every reason', async () => {
     assert.match(
       await failure(
@@ -422,7 +462,11 @@ describe('projected', () => {
       await failure(
         volumes.setUp(all([{ podCertificate: { keyType: 'ED25519', signerName: 's' } }]), signal),
       ),
-      /has the source podCertificate, which is not supported yet/,
+      /has the source podCertificate, and the feature gate PodCertificateRequest is off/,
+    );
+    assert.match(
+      await failure(volumes.setUp(all([{ futureThing: {} }] as never), signal)),
+      /has the source futureThing, which is not supported yet/,
     );
   });
 

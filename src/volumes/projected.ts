@@ -1,6 +1,7 @@
 /**
  * projected: files of several sources in one volume, in memory: config maps, secrets, the downward API,
- * tokens of the pod's service account and certificates that the cluster trusts.
+ * tokens of the pod's service account, certificates that the cluster trusts, and keys with certificates of the
+ * pod's own. What is secret of it is only ever in memory.
  */
 import { podContainers } from '../kubernetes/init-containers.ts';
 import type { ResourceAmounts } from '../kubernetes/pod-resources.ts';
@@ -24,7 +25,7 @@ export class UnsupportedProjectionError extends VolumeError {
     super(
       volume,
       `projected volume "${volume}" has the source ${source}, which is not supported yet; ` +
-        'supported are configMap, secret, downwardAPI, serviceAccountToken and clusterTrustBundle',
+        'supported are configMap, secret, downwardAPI, serviceAccountToken, clusterTrustBundle and podCertificate',
     );
     this.source = source;
   }
@@ -45,7 +46,7 @@ export function projectedVolumes(options: ProjectedVolumesOptions): RefreshableK
     files: async (request, signal) => {
       const sources = request.source.sources ?? [];
       const parts = await Promise.allSettled(
-        sources.map((source) => filesOf(source, request, options, signal)),
+        sources.map((source, index) => filesOf({ source, index }, request, options, signal)),
       );
       signal.throwIfAborted();
       const failures = parts.flatMap((part) => (part.status === 'rejected' ? [part.reason as Error] : []));
@@ -63,7 +64,7 @@ export function projectedVolumes(options: ProjectedVolumesOptions): RefreshableK
 }
 
 async function filesOf(
-  projection: Projection,
+  { source: projection, index }: { source: Projection; index: number },
   request: FilesRequest<ProjectedVolumeSource>,
   options: ProjectedVolumesOptions,
   signal: AbortSignal,
@@ -76,7 +77,8 @@ async function filesOf(
     if (!options.contents) throw new NeedsApiServerError(volume, `projected (${what})`);
     return options.contents;
   };
-  const { configMap, secret, downwardAPI, serviceAccountToken, clusterTrustBundle } = projection;
+  const { configMap, secret, downwardAPI, serviceAccountToken, clusterTrustBundle, podCertificate } =
+    projection;
   if (configMap) {
     const { name = '', items, optional } = configMap;
     const entries = await contents('configMap').configMap(namespace, name, signal);
@@ -102,11 +104,7 @@ async function filesOf(
     const { name, signerName, labelSelector, optional = false, path } = clusterTrustBundle;
     const source = contents('clusterTrustBundle');
     if (!source.trustedCertificates) {
-      throw new VolumeError(
-        volume,
-        `projected volume "${volume}" has the source clusterTrustBundle, and the feature gate ` +
-          'ClusterTrustBundleProjection is off',
-      );
+      throw gateOff(volume, 'clusterTrustBundle', 'ClusterTrustBundleProjection');
     }
     const wish = { pod, name, signerName, labelSelector };
     const certificates = await source.trustedCertificates(wish, signal);
@@ -116,6 +114,24 @@ async function filesOf(
     }
     const { mode, uid } = tokenAccess(pod.spec, defaultMode);
     return new Map([[path, { content: Buffer.from(certificates ?? ''), mode, uid }]]);
+  }
+  if (podCertificate) {
+    const source = contents('podCertificate');
+    if (!source.podCertificate) throw gateOff(volume, 'podCertificate', 'PodCertificateRequest');
+    const { credentialBundlePath, keyPath, certificateChainPath } = podCertificate;
+    const paths = [credentialBundlePath, keyPath, certificateChainPath].filter((path) => path !== undefined);
+    const existing = (await Promise.all(paths.map(request.existing))).join('\n');
+    const wish = { pod, source: `${volume}/${index}`, projection: podCertificate, existing };
+    const { key, chain } = await source.podCertificate(wish, signal);
+    const { mode, uid } = tokenAccess(pod.spec, defaultMode);
+    const files = new Map<string, WrittenFile>();
+    const write = (path: string | undefined, text: string) => {
+      if (path) files.set(path, { content: Buffer.from(text), mode, uid });
+    };
+    write(keyPath, key);
+    write(certificateChainPath, chain);
+    write(credentialBundlePath, key + chain);
+    return files;
   }
   const [unknown] = Object.entries(projection).flatMap(([key, value]) => (value ? [key] : []));
   if (unknown === undefined) return new Map();
@@ -139,6 +155,13 @@ function singleUser(spec: PodSpec): number | undefined {
     users.add(container.securityContext?.runAsUser ?? spec.securityContext?.runAsUser);
   }
   return users.size === 1 ? [...users][0] : undefined;
+}
+
+function gateOff(volume: string, source: string, gate: string): VolumeError {
+  return new VolumeError(
+    volume,
+    `projected volume "${volume}" has the source ${source}, and the feature gate ${gate} is off`,
+  );
 }
 
 function joined(volume: string, failures: readonly Error[]): VolumeError {

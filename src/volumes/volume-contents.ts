@@ -6,6 +6,7 @@
 import type { Pod, Volume } from '../kubernetes/types.ts';
 
 type Projection = NonNullable<NonNullable<Volume['projected']>['sources']>[number];
+type PodCertificateProjection = NonNullable<Projection['podCertificate']>;
 type ClusterTrustBundleProjection = NonNullable<Projection['clusterTrustBundle']>;
 
 /** Key to content. */
@@ -40,4 +41,19 @@ export interface VolumeContents {
     },
     signal: AbortSignal,
   ): Promise<string | undefined>;
+  /**
+   * A key of the pod's own (PKCS #8) and the certificates a signer has issued for it, both PEM, kept fresh while
+   * the pod is there. Absent with the gate `PodCertificateRequest` off.
+   */
+  podCertificate?(
+    wish: {
+      readonly pod: Pod;
+      /** Names the source among those of the pod; the same each time. */
+      readonly source: string;
+      readonly projection: PodCertificateProjection;
+      /** What the files of the source hold now; an answer may be the same. */
+      readonly existing: string;
+    },
+    signal: AbortSignal,
+  ): Promise<{ readonly key: string; readonly chain: string }>;
 }

@@ -39,6 +39,9 @@ export class ClusterObjects implements ObjectMembership {
       ...(this.#options.trustBundles && {
         trustedCertificates: (wish, signal) => objects.trustedCertificates(wish, signal),
       }),
+      ...(this.#options.certificates && {
+        podCertificate: (wish, signal) => objects.podCertificate(wish, signal),
+      }),
     };
   }
 

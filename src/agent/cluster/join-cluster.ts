@@ -5,6 +5,7 @@
 import { createReflectors } from '../../client/reflector.ts';
 import { KUBERNETES_VERSION } from '../../config/kubernetes-version.ts';
 import type { ClusterSettings } from '../../config/settings.ts';
+import { makePodKey } from '../../credentials/pod-key.ts';
 import type { Pod } from '../../kubernetes/types.ts';
 import { goArchitecture } from '../../node/machine-identity.ts';
 import { ApiEvents, allEvents } from '../../pods/report/api-events.ts';
@@ -60,6 +61,9 @@ function joinCluster(options: MembershipOptions, cluster: ClusterSettings): Memb
     onChange: (podUids) => pods.referencesChanged(podUids),
     events,
     trustBundles: featureEnabled('ClusterTrustBundleProjection'),
+    certificates: featureEnabled('PodCertificateRequest')
+      ? { nodeName, nodeUid: () => node.uid, makeKey: makePodKey, events, metrics }
+      : undefined,
   });
   const offline =
     copies && new OfflineObjects({ objects, copies, clock, onDue: (uid) => pods.referencesChanged([uid]) });

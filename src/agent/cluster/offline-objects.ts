@@ -63,6 +63,10 @@ export class OfflineObjects implements ObjectMembership {
           return certificates ?? undefined;
         },
       }),
+      // Keys are in memory only; what the files of the volume hold serves on by itself.
+      ...(volumeContents.podCertificate && {
+        podCertificate: (wish, signal) => volumeContents.podCertificate!(wish, signal),
+      }),
     };
   }
 
