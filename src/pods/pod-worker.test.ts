@@ -30,13 +30,14 @@ class Stage {
     containers: [],
   };
   finished = 0;
+  readonly errors: string[] = [];
   readMessages: PodWorkerPorts['readMessages'] = async () => ({});
   readonly worker: PodWorker;
 
   constructor(pod: Pod = testPod()) {
     const ports: PodWorkerPorts = {
       clock: this.clock,
-      logger: silentLogger,
+      logger: { ...silentLogger, error: (message) => this.errors.push(message) },
       runtimeName: 'containerd',
       hostIps: [],
       observe: () => this.observed,
@@ -202,6 +203,7 @@ describe('a worker', () => {
     const { action } = stage.call('prepare-pod');
     await stage.call('prepare-pod').end(Promise.reject(new Error('a bug')) as unknown as Outcome);
     assert.equal(stage.worker.memory.failures['prepare-pod:pod']?.reason, 'InternalError');
+    assert.deepEqual(stage.errors, ['An action for a pod broke']);
     await stage.clock.advance(1000);
     assert.deepEqual(stage.call('prepare-pod').action, action);
   });
@@ -266,8 +268,9 @@ describe('a worker whose pod is to end', () => {
     await settle();
     assert.equal(image.context.signal.aborted, true);
     assert.equal(stage.call('write-record').context.signal.aborted, false);
-    await stage.fail('ensure-image');
+    await image.end(Promise.reject(image.context.signal.reason) as unknown as Outcome);
     assert.deepEqual(stage.worker.memory.failures, {});
+    assert.deepEqual(stage.errors, []);
   });
 
   it('stops again at once when the grace period is cut short, and never lengthens it', async () => {

@@ -402,7 +402,10 @@ export class PodWorker {
     void this.#ports
       .execute(action, context)
       .catch((error: unknown): Outcome => {
-        logger.error('An action for a pod broke', error, { pod, action: kind, ...fields });
+        // What the worker itself cut off is no fault of anything.
+        if (abort.signal.aborted)
+          logger.v(3, 'An action for a pod was cut off', { pod, action: kind, ...fields });
+        else logger.error('An action for a pod broke', error, { pod, action: kind, ...fields });
         return { ok: false, reason: 'InternalError', message: String(error) };
       })
       .then((outcome) => {
