@@ -1,5 +1,15 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +18,8 @@ import fc from 'fast-check';
 import { FakeRuntime } from '../../../test/fixtures/cri-runtime/fake-runtime.ts';
 import { sandboxConfig } from '../../../test/fixtures/cri-runtime/requests.ts';
 import { VirtualClock } from '../../concurrency/virtual-clock.ts';
+import { mountsAtOrBelow } from '../../linux/mount-table.ts';
+import { bindMount, mountTmpfs, unmountAtOrBelow } from '../../linux/mounts.ts';
 import { silentLogger } from '../../telemetry/logger.ts';
 import { MetricsRegistry } from '../../telemetry/metrics-registry.ts';
 import type { ObservedContainer } from '../observed-pod.ts';
@@ -172,6 +184,31 @@ describe('clearing away what pods left', () => {
       assert.match(told[0] ?? '', /the orphaned pod u1 stays: .* is not empty/);
     });
   }
+
+  it('what is mounted is taken away, not emptied: a persistent volume keeps its content, also when it is busy', async () => {
+    const volumes = 'pods/u1/volumes';
+    const memory = `${volumes}/kubernetes.io~empty-dir/memory`;
+    const share = `${volumes}/kubernetes.io~nfs/share`;
+    for (const path of ['elsewhere', memory, share]) mkdirSync(at(path), { recursive: true });
+    let held: number | undefined;
+    try {
+      await mountTmpfs(at('elsewhere'), ['size=1m']);
+      put('elsewhere/data', 'precious');
+      await mountTmpfs(at(memory), ['size=1m']);
+      put(`${memory}/scratch`);
+      await bindMount(at('elsewhere'), at(share));
+      held = openSync(at(share, 'data'), 'r');
+      await twice(garbage());
+      assert.deepEqual(await readdir(at('pods')), []);
+      assert.deepEqual(await mountsAtOrBelow(at('pods')), []);
+      assert.equal(readFileSync(at('elsewhere/data'), 'utf8'), 'precious');
+      assert.equal(readFileSync(held, 'utf8'), 'precious');
+      assert.deepEqual(told, []);
+    } finally {
+      if (held !== undefined) closeSync(held);
+      await unmountAtOrBelow(base);
+    }
+  });
 
   it('nothing goes while the runtime does not answer, or has anything of the pod', async () => {
     put('pods/uid-of-web/etc-hosts');
