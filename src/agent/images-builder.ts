@@ -54,13 +54,14 @@ export async function buildImages(input: ImageRoomsInput): Promise<ImageRooms> {
       await access?.prune(ids, askedAt);
     },
   });
-  const { maxParallelImagePulls } = settings.runtime;
+  const { maxParallelImagePulls, pullRate } = settings.runtime;
   const puller = new ImagePuller({
     images: runtime,
     clock,
     logger,
     metrics,
     maxParallelImagePulls: Number.isFinite(maxParallelImagePulls) ? maxParallelImagePulls : undefined,
+    rate: pullRate,
     access,
     ...(runtimeName === 'containerd' && {
       downloads: containerdDownloads(containerdContentStore(runtime.imageConnection)),

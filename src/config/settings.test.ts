@@ -33,6 +33,7 @@ test('defaults in numbers', () => {
       imageEndpoint: 'unix:///run/containerd/containerd.sock',
       requestTimeoutMs: 120_000,
       maxParallelImagePulls: Infinity,
+      pullRate: { perSecond: 5, burst: 10 },
     },
     images: {
       credentialProviders: undefined,
@@ -107,6 +108,7 @@ test('what was set', () => {
     '--hostname-override= Node1 ',
     '--healthz-port=0',
     '--serialize-image-pulls=true',
+    '--registry-qps=0',
     '--image-credential-provider-config=/etc/providers',
     '--image-credential-provider-bin-dir=/opt/providers',
     '--maximum-dead-containers=9',
@@ -126,6 +128,7 @@ test('what was set', () => {
   assert.equal(set.hostnameOverride, 'node1');
   assert.equal(set.healthz, undefined);
   assert.equal(set.runtime.maxParallelImagePulls, 1);
+  assert.equal(set.runtime.pullRate, undefined);
   assert.deepEqual(set.images.credentialProviders, {
     path: '/etc/providers',
     binDirectory: '/opt/providers',

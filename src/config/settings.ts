@@ -86,6 +86,8 @@ export interface NodeAgentSettings {
     readonly requestTimeoutMs: number;
     /** Infinity: no limit. */
     readonly maxParallelImagePulls: number;
+    /** How many pulls may start, on the whole and at once; undefined for any number. */
+    readonly pullRate: { readonly perSecond: number; readonly burst: number } | undefined;
   };
 
   readonly images: {
@@ -273,6 +275,10 @@ export function resolveSettings(loaded: Loaded, cwd = process.cwd()): NodeAgentS
       maxParallelImagePulls: configuration.serializeImagePulls
         ? 1
         : (configuration.maxParallelImagePulls ?? Infinity),
+      pullRate:
+        configuration.registryPullQPS > 0
+          ? { perSecond: configuration.registryPullQPS, burst: configuration.registryBurst }
+          : undefined,
     },
     images: imageSettings(loaded, cwd),
     localStorage: {

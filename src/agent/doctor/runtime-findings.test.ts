@@ -56,6 +56,7 @@ async function look(path: string): Promise<string[]> {
       imageEndpoint: `unix://${path}`,
       requestTimeoutMs: 1000,
       maxParallelImagePulls: 1,
+      pullRate: undefined,
     },
     cgroups: { driver: 'cgroupfs' },
   };

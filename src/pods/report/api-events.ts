@@ -15,11 +15,11 @@
  */
 import { type ApiClient, ApiError } from '../../client/api-client.ts';
 import type { Clock } from '../../concurrency/clock.ts';
+import { TokenBucket } from '../../concurrency/token-bucket.ts';
 import type { EventObject, EventRecorder } from '../../telemetry/events.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { EventCorrelator, type EventSeries } from './event-correlator.ts';
 import { coreForm, type EventForm, seriesForm } from './event-forms.ts';
-import { TokenBucket } from './token-bucket.ts';
 
 /** Where events go and how they are signed. */
 export interface ApiEventsOptions {

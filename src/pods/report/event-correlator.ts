@@ -9,8 +9,9 @@
  *
  * Memory is bounded: what has not been heard of for longest is forgotten, and counted anew later.
  */
+
+import { TokenBucket } from '../../concurrency/token-bucket.ts';
 import type { EventObject } from '../../telemetry/events.ts';
-import { TokenBucket } from './token-bucket.ts';
 
 interface EventNews {
   readonly object: EventObject;

@@ -320,6 +320,34 @@ suite('image puller', () => {
     assert.equal(images.mostAtOnce, 2);
   });
 
+  test('pulls above the rate wait for their turn, and none of them fails', async () => {
+    const { clock, images, ensure } = setup({ rate: { perSecond: 2, burst: 3 } });
+    const all = Promise.all(['a', 'b', 'c', 'd', 'e', 'f'].map((image) => ensure({ image })));
+    const started: number[] = [];
+    for (let ms = 0; ms < 2000; ms += 100) {
+      await clock.advance(100);
+      started.push(images.pulls.length);
+    }
+    // Three at once, then one each half second.
+    assert.deepEqual([started[0], started[3], started[5], started[10], started[16]], [3, 3, 4, 5, 6]);
+    await clock.advance(10_000);
+    assert.ok((await all).every(({ ok }) => ok));
+  });
+
+  test('a pod that goes while its pull waits for its turn does not pull', async () => {
+    const { clock, images, ensure } = setup({ rate: { perSecond: 0.5, burst: 0 } });
+    const first = ensure({ image: 'a' });
+    const stop = new AbortController();
+    const second = ensure({ image: 'b' }, stop.signal);
+    await clock.advance(1000);
+    assert.equal(images.pulls.length, 1);
+    stop.abort(new Error('the pod has gone'));
+    await assert.rejects(second, /the pod has gone/);
+    await clock.advance(10_000);
+    assert.ok((await first).ok);
+    assert.equal(images.pulls.length, 1);
+  });
+
   test('without a limit configured, slow pulls do not keep others waiting', async () => {
     const { clock, images, ensure } = setup();
     images.pullMs = 3_600_000;

@@ -4,8 +4,9 @@
  * Pods that want the same image with the same credentials share one pull. Expected failures are answered,
  * with the waiting reason and the text Kubernetes shows for them; only an aborted signal rejects.
  */
-import type { Clock } from '../../concurrency/clock.ts';
+import { type Clock, sleep } from '../../concurrency/clock.ts';
 import { Limiter } from '../../concurrency/limiter.ts';
+import { TokenBucket } from '../../concurrency/token-bucket.ts';
 import { formatDuration } from '../../kubernetes/duration.ts';
 import { stableJson } from '../../kubernetes/hash.ts';
 import { applyDefaultTag, ImageReferenceError } from '../../kubernetes/image-reference.ts';
@@ -33,6 +34,12 @@ export interface ImagePullerOptions {
    * every pod.
    */
   readonly maxParallelImagePulls?: number | undefined;
+  /**
+   * `registryPullQPS` and `registryBurst`; without it pulls start as they come.
+   * Differs from the kubelet: a pull above the rate waits for its turn there, a fraction of a second as a
+   * rule, instead of failing with a back-off of ten seconds.
+   */
+  readonly rate?: { readonly perSecond: number; readonly burst: number } | undefined;
   /** Who may use what is on the node; absent with the gate `KubeletEnsureSecretPulledImages` off. */
   readonly access?: ImageAccess | undefined;
   /** Tells how many bytes have come; absent where the runtime cannot. */
@@ -136,6 +143,7 @@ export class ImagePuller {
   readonly #images: ImageService;
   readonly #clock: Clock;
   readonly #limiter: Limiter;
+  readonly #rate: TokenBucket | undefined;
   readonly #backoff: Backoff;
   readonly #pulls = new SharedCalls<Pulled>();
   readonly #recordPull: (durationMs: number, imageBytes: number) => void;
@@ -153,6 +161,14 @@ export class ImagePuller {
         ? { limit: usualParallelPulls, holdMs: usualHoldMs, clock: options.clock }
         : { limit },
     );
+    this.#rate =
+      options.rate &&
+      new TokenBucket({
+        // Without a place for a single token nothing would ever be pulled.
+        capacity: Math.max(options.rate.burst, 1),
+        perSecond: options.rate.perSecond,
+        now: options.clock.now(),
+      });
     this.#backoff = new Backoff(backoffRules, options.clock);
     const { clock, downloads, logger = silentLogger, metrics = silentMetrics } = options;
     this.#recordPull = pullDurationMetric(metrics);
@@ -290,13 +306,24 @@ export class ImagePuller {
     const { key, spec, onProgress } = pull;
     const stopListening = onProgress && this.#reports.listen(key, onProgress);
     const start = (shared: AbortSignal) =>
-      this.#limiter.run(() => this.#reports.during(key, spec.image, () => this.#recordedPull(pull, shared)), {
-        signal: shared,
-      });
+      this.#limiter.run(
+        async () => {
+          await this.#turn(shared);
+          return await this.#reports.during(key, spec.image, () => this.#recordedPull(pull, shared));
+        },
+        { signal: shared },
+      );
     try {
       return await this.#pulls.run(key, start, signal);
     } finally {
       stopListening?.();
+    }
+  }
+
+  /** Waits until the rate lets another pull start. */
+  async #turn(signal: AbortSignal): Promise<void> {
+    while (this.#rate && !this.#rate.take(this.#clock.now())) {
+      await sleep(this.#clock, this.#rate.wait(this.#clock.now()), signal);
     }
   }
 
