@@ -68,7 +68,7 @@ async function main(): Promise<number> {
     const { alone, sharing, oneByOne } = testFiles();
     await run(['scripts/build.ts'], results);
     await run(['--test', '--test-concurrency=1', '--test-reporter=spec', ...alone], results);
-    await run(['scripts/end-to-end.ts', ...sharing], results);
+    await run(['scripts/end-to-end.ts', '--concurrency', '2', ...sharing], results);
     await run(['scripts/end-to-end.ts', ...oneByOne], results);
   }
   const titles = conformanceTitles().map(({ area, title, rules }) => ({

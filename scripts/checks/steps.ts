@@ -16,16 +16,16 @@ function testFiles(...patterns: string[]): string[] {
   return globSync(patterns).toSorted();
 }
 
-/**
- * Tests that need a containerd or a kernel of their own; they have steps of their own, and those under
- * conformance's titles their own command, `npm run conformance`.
- */
+/** Tests that need a containerd or a kernel of their own; they have steps of their own. */
 const elsewhere = /^test\/(e2e\/|conformance\/runtime\/|vm\/inside\/|contract\/containerd\.)/;
 
 const nodeTest = ['node', '--no-warnings', '--test', '--test-reporter=spec'];
 
 /** What needs a real containerd, wherever it runs. */
 const containerdTests = ['test/e2e/**/*.test.ts', 'test/contract/containerd.test.ts'];
+
+/** What Kubernetes' suites say in titles, on a real containerd; the other titles are among the steps' tests. */
+const conformanceTests = ['test/conformance/runtime/**/*.test.ts'];
 
 const endToEnd = ['node', '--no-warnings', 'scripts/end-to-end.ts'];
 const virtualMachine = ['node', '--no-warnings', 'test/vm/run.ts', '--time-limit', '2300', '--'];
@@ -66,6 +66,16 @@ export function checkSteps(): Step[] {
     tests('unit', 'tests beside the code', 600, ...nodeTest, '--test-isolation=none', ...unit),
     tests('fixtures', 'tests across rooms', 900, ...nodeTest, '--test-concurrency=1', ...fixtures),
     tests('e2e', "real containerd on this machine's cgroups", 1200, ...endToEnd, ...onContainerd),
+    // Two files at a time: pods wait more than they work, and a file keeps few of them at once.
+    tests(
+      'conformance',
+      "what the titles of Kubernetes' suites say, on real containerd",
+      900,
+      ...endToEnd,
+      '--concurrency',
+      '2',
+      ...testFiles(...conformanceTests),
+    ),
     tests(
       'vm',
       'real containerd on a cgroup v2 kernel',

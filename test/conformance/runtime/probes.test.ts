@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Container, Pod, Probe } from '../../../src/kubernetes/types.ts';
+import { ContainerState } from '../../../src/runtime/generated/cri.ts';
 import { idle, isReady, shellPod } from '../../e2e/agent.ts';
 import { GrpcHealth } from './grpc-health.ts';
 import { conditionOf, containerOf, Scenarios } from './scenarios.ts';
@@ -50,13 +51,35 @@ const restarts = (pod: Pod) => containerOf(pod, name)?.restartCount ?? 0;
 const restarted = (pod: string, count = 1) =>
   agent.until(pod, `restarted ${count} times`, (seen) => restarts(seen) >= count);
 
-/** Waits until the first instance has run for so long; fails when it does not live to see that. */
-async function livesOn(pod: string, seconds = 8): Promise<Pod> {
-  const seen = await agent.until(pod, `${seconds} s old`, (now) => {
-    if (restarts(now) > 0) return true;
-    const since = containerOf(now, name)?.state?.running?.startedAt;
-    return since !== undefined && Date.now() - Date.parse(since) > seconds * 1000;
-  });
+/** How many probes of the pod's container under test have ended so, as the agent counts them. */
+async function probesOf(pod: string, type: ProbeType, result: 'successful' | 'failed'): Promise<number> {
+  const text = await (await agent.get('/metrics/probes')).text();
+  const wanted = [`pod="${pod}-node"`, `container="${name}"`, `probe_type="${type}"`, `result="${result}"`];
+  const line = text
+    .split('\n')
+    .find((one) => one.startsWith('prober_probe_total{') && wanted.every((label) => one.includes(label)));
+  return Number(line?.split(' ').at(-1) ?? 0);
+}
+type ProbeType = 'Liveness' | 'Readiness' | 'Startup';
+
+/** Waits until so many probes have ended so; fails when the first instance does not live to see that. */
+async function livesOn(
+  pod: string,
+  { type, result, times = 4 }: { type: ProbeType; result: 'successful' | 'failed'; times?: number },
+): Promise<Pod> {
+  let probes = 0;
+  await agent.eventually(
+    `${pod} probed ${times} times`,
+    async () => {
+      const seen = await agent.pod(pod);
+      if (seen && restarts(seen) > 0) return true;
+      probes = await probesOf(pod, type, result);
+      return probes >= times;
+    },
+    () => `${probes} of ${type}`,
+  );
+  const seen = await agent.pod(pod);
+  assert.ok(seen);
   assert.equal(restarts(seen), 0);
   return seen;
 }
@@ -281,7 +304,7 @@ describe('a startup probe', () => {
       livenessProbe: often({ ...exec('exit 1'), ...oneFailure }),
     });
     it(title, async () => {
-      const seen = await livesOn(pod);
+      const seen = await livesOn(pod, { type: 'Startup', result: 'failed' });
       assert.equal(containerOf(seen, name)?.started, false);
       assert.doesNotMatch(eventsOf(pod, 'Unhealthy').join('\n'), /Liveness/);
     });
@@ -312,7 +335,8 @@ describe('a readiness probe', () => {
   )) {
     const pod = probedPod(kind, 'unready', idle, { readinessProbe: often(exec('exit 1')) });
     it(title, async () => {
-      const seen = await livesOn(pod);
+      // More often than the failure threshold.
+      const seen = await livesOn(pod, { type: 'Readiness', result: 'failed' });
       assert.equal(isReady(seen), false);
       assert.equal(containerOf(seen, name)?.ready, false);
       assert.equal(conditionOf(seen, 'Ready')?.reason, 'ContainersNotReady');
@@ -327,14 +351,14 @@ describe('a readiness probe', () => {
       readinessProbe: { ...exec('sleep 30'), periodSeconds: 1, timeoutSeconds: 1 },
     });
     it(title, async () => {
-      await agent.eventually(`${pod} probed`, async () => eventsOf(pod, 'Unhealthy').length > 0);
-      const seen = await livesOn(pod);
+      const seen = await livesOn(pod, { type: 'Readiness', result: 'failed' });
+      assert.ok(eventsOf(pod, 'Unhealthy').length > 0);
       assert.equal(isReady(seen), false);
     });
   }
 
-  /** Stops being healthy when it is told to stop, and takes a while to end. */
-  const lingering = `touch /tmp/ok; trap 'rm /tmp/ok; sleep 8; exit 0' TERM; while :; do sleep 1 & wait $!; done`;
+  /** Stops being healthy when it is told to stop, and ends when a file is there. */
+  const lingering = `touch /tmp/ok; trap 'rm /tmp/ok; until test -e /tmp/end; do usleep 100000; done; exit 0' TERM; while :; do sleep 1 & wait $!; done`;
   for (const [what, extra, titles] of [
     [
       'ending',
@@ -359,13 +383,25 @@ describe('a readiness probe', () => {
         what,
         lingering,
         { readinessProbe: often({ ...exec('test -e /tmp/ok'), ...oneFailure }), ...extra },
-        { terminationGracePeriodSeconds: 60 },
+        { terminationGracePeriodSeconds: 300 },
       );
       it(title, async () => {
         const before = await agent.ready(pod);
         agent.remove(pod);
         const ending = await agent.until(pod, 'not ready any more', (seen) => !isReady(seen));
         assert.equal(ending.metadata.uid, before.metadata.uid);
+        const readiness = await probesOf(pod, 'Readiness', 'failed');
+        // Both kinds have the same period: liveness would have failed for good by then.
+        await agent.eventually(
+          `${pod} probed on`,
+          async () => (await probesOf(pod, 'Readiness', 'failed')) >= readiness + (what === 'ending' ? 1 : 4),
+        );
+        const [instance] = (await agent.instances(before.metadata.uid)).filter(
+          ({ metadata, state }) => metadata?.name === name && state === ContainerState.CONTAINER_RUNNING,
+        );
+        assert.ok(instance, 'it runs on until it ends by itself');
+        const cmd = ['touch', '/tmp/end'];
+        await agent.runtime.execSync({ containerId: instance.id, cmd, timeout: 60n });
         const told = eventsOf(pod, 'Unhealthy').filter((line) => line.includes('Liveness')).length;
         await agent.gone(pod);
         const after = eventsOf(pod, 'Unhealthy').filter((line) => line.includes('Liveness')).length;
@@ -427,11 +463,12 @@ describe('a liveness probe that succeeds', () => {
     ],
   ] as const) {
     for (const [kind, title] of titles) {
-      // The server has a while to come up, and the probe time to fail ten times.
-      const livenessProbe = often({ ...probe, failureThreshold: 10, initialDelaySeconds: 1 });
-      const pod = probedPod(kind, what, script, { livenessProbe }, spec);
+      // The server has all the time to come up, and is not to fail once from then on.
+      const startupProbe = often({ ...probe, failureThreshold: 1000 });
+      const livenessProbe = often({ ...probe, ...oneFailure });
+      const pod = probedPod(kind, what, script, { startupProbe, livenessProbe }, spec);
       it(title, async () => {
-        await livesOn(pod, 14);
+        await livesOn(pod, { type: 'Liveness', result: 'successful' });
         if (what === 'grpc-good') assert.ok(grpc.asked('sound') > 0);
         if (what !== 'far-redirect') return;
         await agent.eventually('warned', async () => eventsOf(pod, 'ProbeWarning').length > 0);

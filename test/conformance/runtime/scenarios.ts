@@ -1,42 +1,58 @@
 /**
- * One agent and many pods at once: a test file names all its pods first, they start together, and each test
- * waits for the one it is about.
+ * One agent and many pods: a test file names all its pods first, a few of them start together, and each test
+ * waits for the one it is about while those of the next tests start.
  */
 import assert from 'node:assert/strict';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { after, before } from 'node:test';
 import type { Container, Pod, PodManifest, PodSpec } from '../../../src/kubernetes/types.ts';
 import { Agent, type AgentOptions, shellPod } from '../../e2e/agent.ts';
+import { PodWindow } from './pod-window.ts';
 import { recordVolume, Timeline } from './recorder.ts';
 
 /** How much of a log a failure shows. */
 const shownLines = 60;
 
+/** Tells the window which pod is asked for. */
+class WatchedAgent extends Agent {
+  readonly #window: PodWindow;
+
+  constructor(options: AgentOptions, window: PodWindow) {
+    super(options);
+    this.#window = window;
+  }
+
+  override pod(name: string): Promise<Pod | undefined> {
+    this.#window.reach(name);
+    return super.pod(name);
+  }
+}
+
 export class Scenarios {
   readonly agent: Agent;
-  readonly #manifests = new Map<string, PodManifest>();
+  readonly #window = new PodWindow();
 
-  /** Registers the hooks that start the agent with every pod declared meanwhile, and end it. */
+  /** Registers the hooks that start the agent with the pods declared meanwhile, and end it. */
   constructor(options: AgentOptions = {}) {
-    this.agent = new Agent({
-      ...options,
-      // Restarts in a loop are to be seen within the patience of a test.
-      configuration: {
-        crashLoopBackOff: { maxContainerRestartPeriod: '2s' },
-        ...options.configuration,
-      },
-    });
+    // Restarts in a loop are to be seen within the patience of a test.
+    const configuration = {
+      crashLoopBackOff: { maxContainerRestartPeriod: '2s' },
+      ...options.configuration,
+    };
+    this.agent = new WatchedAgent({ ...options, configuration }, this.#window);
     before(async () => {
       await this.agent.start();
-      for (const [name, manifest] of this.#manifests) this.agent.write(name, manifest);
+      this.#window.open();
     });
     after(() => this.agent.dispose());
   }
 
-  /** Declares a pod that starts with the others; answers its name. */
+  /** Declares a pod that starts with its neighbours; answers its name. */
   pod(name: string, manifest: PodManifest): string {
-    if (this.#manifests.has(name)) throw new Error(`there are two pods ${name}`);
-    this.#manifests.set(name, manifest);
+    this.#window.declare(name, {
+      start: () => this.agent.write(name, manifest),
+      end: () => rmSync(this.agent.path('manifests', `${name}.json`), { force: true }),
+    });
     return name;
   }
 
@@ -60,6 +76,7 @@ export class Scenarios {
 
   /** Waits until `is` holds of what the pod has recorded. */
   async untilRecorded(name: string, what: string, is: (timeline: Timeline) => boolean): Promise<Timeline> {
+    this.#window.reach(name);
     await this.agent.eventually(
       `${name}: ${what}`,
       async () => is(this.timeline(name)),
