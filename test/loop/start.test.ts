@@ -369,3 +369,46 @@ describe('an image', () => {
     await loop.stop();
   });
 });
+
+describe('a pod of a machine that has started again', () => {
+  it('is initialized anew: every init container runs, in its order, before the others', async () => {
+    const pod = filePod('pod', {
+      initContainers: [
+        { name: 'setup', image: 'setup' },
+        { name: 'proxy', image: 'proxy', restartPolicy: 'Always' },
+        { name: 'migrate', image: 'job' },
+      ],
+      containers: [container('web')],
+    });
+    for (const name of ['setup', 'migrate']) {
+      world.runtime.behave(name, { exit: { afterMs: 0, code: 0 } });
+    }
+    const order = ['setup', 'proxy', 'migrate', 'web'];
+    const loop = await startLoop({ world, pods: [pod] });
+    await loop.untilRunning(pod);
+    assert.deepEqual(made(), order);
+    await loop.stop();
+
+    world.runtime.restart('reboot');
+    const next = await startLoop({ world, pods: [pod] });
+    await next.untilStatus(
+      pod,
+      'running again',
+      ({ containerStatuses: [web] = [] }) => web?.state?.running !== undefined && web.restartCount === 1,
+    );
+    assert.deepEqual(made().slice(order.length), order);
+    assert.equal(world.runtime.requestsOf('RunPodSandbox').length, 2);
+    const { initContainerStatuses = [], phase } = next.status(pod) ?? {};
+    assert.equal(phase, 'Running');
+    assert.deepEqual(
+      initContainerStatuses.map(({ name, restartCount }) => [name, restartCount]),
+      [
+        ['setup', 1],
+        ['proxy', 1],
+        ['migrate', 1],
+      ],
+    );
+    await next.stop();
+    assertNoTimers(world);
+  });
+});
