@@ -2,7 +2,7 @@
  * Every endpoint of the node's API, in one list: those of this program's own state, and those that rooms answer
  * which the server does not know. To add one, see `src/server/route.ts`.
  */
-import type { NodeServerSettings } from '../config/settings.ts';
+import type { NodeServerSettings } from '../config/settings/server-settings.ts';
 import type { PodManifest } from '../kubernetes/types.ts';
 import { type CoreRoutesInput, coreRoutes } from '../server/core-routes.ts';
 import { type Introspection, introspectionRoutes } from '../server/introspection-routes.ts';

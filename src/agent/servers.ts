@@ -1,7 +1,8 @@
 /** The servers of the agent, and what they say of its health. */
 import { resolve } from 'node:path';
 import type { Clock } from '../concurrency/clock.ts';
-import type { NodeAgentSettings, NodeServerSettings } from '../config/settings.ts';
+import type { NodeServerSettings } from '../config/settings/server-settings.ts';
+import type { NodeAgentSettings } from '../config/settings.ts';
 import { selfSignedServingCertificate } from '../credentials/serving-certificate.ts';
 import { AccessMetrics } from '../server/access-metrics.ts';
 import type { HealthCheck } from '../server/health-checks.ts';

@@ -8,7 +8,7 @@ import type { ReflectorFactory } from '../../client/reflector.ts';
 import type { Clock } from '../../concurrency/clock.ts';
 import { LatestOnly } from '../../concurrency/latest-only.ts';
 import { KUBERNETES_VERSION } from '../../config/kubernetes-version.ts';
-import type { ClusterSettings } from '../../config/settings.ts';
+import type { ClusterSettings } from '../../config/settings/cluster-settings.ts';
 import { goArchitecture, type MachineIdentity, readMachineIdentity } from '../../node/machine-identity.ts';
 import { hostIps, parseNodeIps } from '../../node/node-addresses.ts';
 import type { NodeFacts } from '../../node/node-describer.ts';

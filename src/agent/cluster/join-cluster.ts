@@ -4,7 +4,7 @@
  */
 import { createReflectors } from '../../client/reflector.ts';
 import { KUBERNETES_VERSION } from '../../config/kubernetes-version.ts';
-import type { ClusterSettings } from '../../config/settings.ts';
+import type { ClusterSettings } from '../../config/settings/cluster-settings.ts';
 import { makePodKey } from '../../credentials/pod-key.ts';
 import type { Pod } from '../../kubernetes/types.ts';
 import { goArchitecture } from '../../node/machine-identity.ts';
