@@ -31,13 +31,18 @@ class Stage {
   };
   finished = 0;
   readonly errors: string[] = [];
+  readonly warnings: string[] = [];
   readMessages: PodWorkerPorts['readMessages'] = async () => ({});
   readonly worker: PodWorker;
 
   constructor(pod: Pod = testPod()) {
     const ports: PodWorkerPorts = {
       clock: this.clock,
-      logger: { ...silentLogger, error: (message) => this.errors.push(message) },
+      logger: {
+        ...silentLogger,
+        error: (message) => this.errors.push(message),
+        warn: (message, fields) => this.warnings.push(`${message}: ${String(fields?.['action'])}`),
+      },
       runtimeName: 'containerd',
       hostIps: [],
       observe: () => this.observed,
@@ -271,6 +276,26 @@ describe('a worker whose pod is to end', () => {
     await image.end(Promise.reject(image.context.signal.reason) as unknown as Outcome);
     assert.deepEqual(stage.worker.memory.failures, {});
     assert.deepEqual(stage.errors, []);
+  });
+
+  it('says that a stop takes long only when the container has been given its grace period', async () => {
+    await stage.run();
+    stage.worker.terminate({ cause: 'deleted', graceSeconds: 30 });
+    await settle();
+    stage.call('stop-container');
+    await stage.clock.advance(59_999);
+    assert.deepEqual(stage.warnings, []);
+    await stage.clock.advance(1);
+    assert.deepEqual(stage.warnings, ['An action for a pod takes long: stop-container']);
+  });
+
+  it('says of anything else that it takes long after half a minute', async () => {
+    stage.call('ensure-image');
+    await stage.clock.advance(30_000);
+    assert.ok(
+      stage.warnings.includes('An action for a pod takes long: ensure-image'),
+      String(stage.warnings),
+    );
   });
 
   it('stops again at once when the grace period is cut short, and never lengthens it', async () => {

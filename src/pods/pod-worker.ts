@@ -97,7 +97,7 @@ export interface PodWorkerOptions {
   readonly onFinished: () => void;
 }
 
-/** An action that takes longer than this is named in the log. */
+/** An action that takes longer than this, beside the time a container is given to end, is named in the log. */
 const slowActionMs = 30_000;
 
 /** Looks after one pod from the moment it is known until nothing of it is left. */
@@ -384,12 +384,13 @@ export class PodWorker {
     const { kind, reason, ...fields } = action;
     logger.v(2, 'Acting for pod', { pod, action: kind, reason, ...fields });
     const startedAt = clock.now();
-    const cancelSlow = clock.after(slowActionMs, () => {
+    const slowMs = slowActionMs + ('graceSeconds' in action ? action.graceSeconds * 1000 : 0);
+    const cancelSlow = clock.after(slowMs, () => {
       logger.warn('An action for a pod takes long', {
         pod,
         action: kind,
         ...fields,
-        seconds: slowActionMs / 1000,
+        seconds: slowMs / 1000,
       });
     });
     const context = {
