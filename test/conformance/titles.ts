@@ -13,9 +13,9 @@ export type TitleClass =
   | 'of-the-control-plane'
   /** A device plugin, its registration socket and the pod resources API. */
   | 'needs-device-plugin'
-  /** CPU, memory and swap managers, and resizing in place. */
+  /** CPU and memory managers, and resizing in place. */
   | 'needs-resource-managers'
-  /** Pressure of single containers, which cgroup v2 alone measures. */
+  /** Pressure and swap of single containers, which cgroup v2 alone measures and limits. */
   | 'needs-cgroup-v2'
   /** A kernel with AppArmor. */
   | 'needs-apparmor'
@@ -101,7 +101,8 @@ export const titleRules: readonly TitleRule[] = [
   covered(/^(?:container_metrics|endpoints|kubelet_tls|kubelet_server_tls)$/),
   covered('summary', /report resource usage/),
   needs('needs-cgroup-v2', 'summary', 'this suite runs on the cgroups of the machine', /pressure/),
-  needs('needs-resource-managers', /^(?:cpu_manager|pod_resize|swap)$/, 'the managers come later'),
+  needs('needs-resource-managers', /^(?:cpu_manager|pod_resize)$/, 'the managers come later'),
+  needs('needs-cgroup-v2', 'swap', 'containers are told of swap on cgroup v2, where the node has some'),
 ];
 
 export interface ConformanceTitle {

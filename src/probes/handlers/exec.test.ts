@@ -78,6 +78,28 @@ describe('the exec probe', () => {
     assert.equal(given?.aborted, true);
   });
 
+  it('ends what it has left behind when its time is up, before it says so, and only then', async () => {
+    const late = Object.assign(new Error('DeadlineExceeded'), { deadlineExceeded: true });
+    const aborted = AbortSignal.abort(new ProbeTimeoutError(100));
+    const calls: readonly [ExecSync['execSync'], AbortSignal, number][] = [
+      [() => Promise.reject(late), forever, 1],
+      [() => new Promise(() => {}), aborted, 1],
+      [async () => answer(0), forever, 0],
+      [async () => answer(1), forever, 0],
+      [() => Promise.reject(new Error('no connection')), forever, 0],
+    ];
+    for (const [execSync, signal, wanted] of calls) {
+      let kills = 0;
+      const kill = async () => {
+        await Promise.resolve();
+        kills++;
+      };
+      const target = { exec: { execSync }, containerId: 'c1', command: ['sleep'], timeoutMs: 1000 };
+      await probeExec({ ...target, leftovers: { kill } }, signal);
+      assert.equal(kills, wanted, execSync.toString());
+    }
+  });
+
   it('knows nothing when the runtime cannot be asked', async () => {
     assert.deepEqual(await probe(() => Promise.reject(new Error('no connection'))), {
       result: 'unknown',
