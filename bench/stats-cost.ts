@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { systemClock } from '../src/concurrency/clock.ts';
-import { CgroupUsageReader } from '../src/linux/cgroup-usage.ts';
+import { CgroupUsageReader } from '../src/linux/cgroup-usage/cgroup-usage-reader.ts';
 import type { MeasuredPod } from '../src/stats/measured-pod.ts';
 import { NodeSampler } from '../src/stats/node-sampler.ts';
 import { NodeStats } from '../src/stats/node-stats.ts';

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Pod } from '../kubernetes/types.ts';
-import { CgroupUsageReader } from '../linux/cgroup-usage.ts';
+import { CgroupUsageReader } from '../linux/cgroup-usage/cgroup-usage-reader.ts';
 import type { CgroupHierarchy } from '../linux/cgroupfs.ts';
 import { parseProcessorTopology } from '../linux/processor-topology.ts';
 import { type MachineIdentityOptions, readMachineIdentity } from '../node/machine-identity.ts';

@@ -6,7 +6,7 @@
  * cgroup; the others are empty where they do not apply: a pod's own cgroup has no container, a cgroup of the
  * system no pod. What holds a pod's namespaces carries the pod's network figures.
  */
-import type { DeviceUsage } from '../linux/cgroup-usage.ts';
+import type { DeviceUsage } from '../linux/cgroup-usage/cgroup-usage.ts';
 import type { InterfaceCounters } from '../linux/network-counters.ts';
 import {
   type ExpositionWriter,

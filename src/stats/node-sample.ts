@@ -1,5 +1,5 @@
 /** One look at everything that is measured in cgroups and network namespaces, plain data. */
-import type { CgroupUsage, UsageDetail } from '../linux/cgroup-usage.ts';
+import type { CgroupUsage, UsageDetail } from '../linux/cgroup-usage/cgroup-usage.ts';
 import type { InterfaceCounters } from '../linux/network-counters.ts';
 import type { MeasuredContainer, MeasuredPod } from './measured-pod.ts';
 

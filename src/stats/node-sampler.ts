@@ -11,7 +11,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Clock, sleep } from '../concurrency/clock.ts';
 import { SingleFlight } from '../concurrency/single-flight.ts';
 import { parseBlockDevices } from '../linux/block-devices.ts';
-import type { CgroupUsage, CgroupUsageReader, MemoryUsage, UsageDetail } from '../linux/cgroup-usage.ts';
+import type { CgroupUsage, MemoryUsage, UsageDetail } from '../linux/cgroup-usage/cgroup-usage.ts';
+import type { CgroupUsageReader } from '../linux/cgroup-usage/cgroup-usage-reader.ts';
 import {
   defaultRouteInterface,
   type InterfaceCounters,

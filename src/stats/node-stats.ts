@@ -4,7 +4,7 @@
  * Nothing runs while nobody asks. Figures of cgroups are at most a second old, those of disks and of the
  * runtime at most as old as `--housekeeping-interval` (10 s) allows; see {@link StatsAges}.
  */
-import type { UsageDetail } from '../linux/cgroup-usage.ts';
+import type { UsageDetail } from '../linux/cgroup-usage/cgroup-usage.ts';
 import { ExpositionWriter } from '../telemetry/exposition-writer.ts';
 import { type MachineDescription, writeCadvisorMetrics } from './cadvisor-metrics.ts';
 import type { DiskSample, DiskUsage } from './disk-usage.ts';

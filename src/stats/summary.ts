@@ -1,5 +1,5 @@
 /** From samples to the answer of `/stats/summary`. Pure. */
-import type { CgroupUsage } from '../linux/cgroup-usage.ts';
+import type { CgroupUsage } from '../linux/cgroup-usage/cgroup-usage.ts';
 import type { InterfaceCounters } from '../linux/network-counters.ts';
 import type { Pressure } from '../linux/pressure.ts';
 import { type DiskSample, type FileSystem, logKey, type StoreUsage } from './disk-usage.ts';
