@@ -20,7 +20,7 @@ import type { PodServices } from '../pods/executors/pod-services.ts';
 import { HookMetrics } from '../pods/hooks/hook-metrics.ts';
 import { NodePodConfigs, type PodUserNamespaces } from '../pods/pod-configs.ts';
 import type { PodRecords } from '../pods/pod-records.ts';
-import type { PodWorkerPorts } from '../pods/pod-worker.ts';
+import type { PodWorkerPorts } from '../pods/pod-worker-ports.ts';
 import { PullMessages } from '../pods/pull-messages.ts';
 import { type CgroupDriver, unmanagedCgroupParent } from '../resources/cgroup-names.ts';
 import { podsPidsMax, podsShare } from '../resources/node-capacity.ts';

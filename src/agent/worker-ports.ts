@@ -3,7 +3,7 @@ import type { NodeAgentSettings } from '../config/settings.ts';
 import { announcements } from '../pods/announcements.ts';
 import { executeWith } from '../pods/executors/executors.ts';
 import type { PodMetrics } from '../pods/pod-metrics.ts';
-import type { PodWorkerPorts } from '../pods/pod-worker.ts';
+import type { PodWorkerPorts } from '../pods/pod-worker-ports.ts';
 import type { Prober } from '../probes/prober.ts';
 import type { RuntimeObserver } from '../runtime/runtime-observer.ts';
 import type { Membership } from './cluster/membership.ts';

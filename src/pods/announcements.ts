@@ -6,7 +6,7 @@ import { findContainer } from '../kubernetes/init-containers.ts';
 import type { EventObject } from '../telemetry/events.ts';
 import { podEventObject } from '../telemetry/events.ts';
 import { deadlineExceeded } from './pod-end.ts';
-import type { PodReport } from './pod-worker.ts';
+import type { PodReport } from './pod-worker-ports.ts';
 
 /** An event about a pod or a container of it. */
 export interface Announcement {

@@ -6,7 +6,7 @@ import type { ObservedContainer } from '../runtime/observed-pod.ts';
 import { MetricsRegistry } from '../telemetry/metrics-registry.ts';
 import type { Action } from './action.ts';
 import { PodMetrics } from './pod-metrics.ts';
-import type { ActionContext, PodReport } from './pod-worker.ts';
+import type { ActionContext, PodReport } from './pod-worker-ports.ts';
 import type { Outcome } from './remember.ts';
 
 const start = Date.UTC(2026, 0, 1);

@@ -11,7 +11,7 @@ import type { Pod } from '../kubernetes/types.ts';
 import type { Counter, Gauge, Histogram, Metrics } from '../telemetry/metrics.ts';
 import type { Action, ActionKind } from './action.ts';
 import { newestInstance } from './instances.ts';
-import type { PodReport, PodWorkerPorts } from './pod-worker.ts';
+import type { PodReport, PodWorkerPorts } from './pod-worker-ports.ts';
 import type { Outcome } from './remember.ts';
 
 /** Buckets of most durations of a kubelet, seconds. */

@@ -8,7 +8,8 @@ import { silentLogger } from '../telemetry/logger.ts';
 import type { Action, ActionKind } from './action.ts';
 import { testPod } from './fixtures/pod-model.ts';
 import { emptyMemory } from './pod-view.ts';
-import { type ActionContext, type PodReport, PodWorker, type PodWorkerPorts } from './pod-worker.ts';
+import { PodWorker } from './pod-worker.ts';
+import type { ActionContext, PodReport, PodWorkerPorts } from './pod-worker-ports.ts';
 import type { Outcome } from './remember.ts';
 
 interface Call {

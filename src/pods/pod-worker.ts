@@ -5,14 +5,11 @@
  * down; a pod's worker never waits for another pod. The worker holds no timer unless a plan names a time.
  */
 import { isDeepStrictEqual } from 'node:util';
-import type { Clock } from '../concurrency/clock.ts';
 import { podKey } from '../kubernetes/pod-identity.ts';
 import type { Pod, PodStatus } from '../kubernetes/types.ts';
-import type { ContainerHealth } from '../probes/container-verdict.ts';
-import type { ProberUpdate } from '../probes/prober.ts';
 import type { ObservedPod } from '../runtime/observed-pod.ts';
-import type { Logger } from '../telemetry/logger.ts';
 import { type Action, actionKey } from './action.ts';
+import { ActionsInFlight, type EndedAction } from './actions-in-flight.ts';
 import { foreignConditions, recordedEnd, statusToBuildOn } from './api-state.ts';
 import { decide } from './decide.ts';
 import { isLive } from './instances.ts';
@@ -22,12 +19,12 @@ import { podVersion } from './pod-version.ts';
 import {
   emptyMemory,
   type Holding,
-  type NodeRules,
   type PodIntent,
   type PodMemory,
   type PodView,
   type TerminalVerdict,
 } from './pod-view.ts';
+import type { PodWorkerPorts } from './pod-worker-ports.ts';
 import {
   dependsOnObjects,
   forgetGone,
@@ -37,54 +34,7 @@ import {
   remember,
 } from './remember.ts';
 import { podStatus } from './status/pod-status.ts';
-
-/** What a worker needs of the world. */
-export interface PodWorkerPorts {
-  readonly clock: Clock;
-  readonly logger: Logger;
-  observe(uid: string): ObservedPod;
-  /** Tells the probes what is, and takes what they say of the pod's containers. */
-  health(update: ProberUpdate): Readonly<Record<string, ContainerHealth>>;
-  nodeRules(): NodeRules;
-  /** Carries an action out. Never rejects; the signal aborts when the pod's intent turns against it. */
-  execute(action: Action, context: ActionContext): Promise<Outcome>;
-  /** How far the pulls for a pod's containers are, as their waiting messages. */
-  pulling?(uid: string): Readonly<Record<string, string>>;
-  /** Whether the pod's runtime handler makes a mount and all below it read-only. */
-  recursiveReadOnly?(pod: Pod): boolean;
-  /** The termination messages of containers that have ended, by container id. */
-  readMessages(pod: Pod, containerIds: readonly string[]): Promise<Readonly<Record<string, string>>>;
-  /** Takes the pod's status whenever it has changed. */
-  report(report: PodReport): void;
-  readonly runtimeName: string;
-  readonly hostIps: readonly string[];
-}
-
-/** What executors are told of the pod beside the action: everything as it was when the action began. */
-export interface ActionContext {
-  readonly pod: Pod;
-  readonly memory: PodMemory;
-  readonly observed: ObservedPod;
-  /** The status reported last. */
-  readonly status: PodStatus | undefined;
-  readonly signal: AbortSignal;
-}
-
-/** What a look at a pod came to, for whoever tells others of it. */
-export interface PodReport {
-  readonly pod: Pod;
-  readonly status: PodStatus;
-  readonly view: PodView;
-  readonly plan: Plan;
-  readonly previousPlan: Plan | undefined;
-}
-
-interface InFlight {
-  readonly action: Action;
-  readonly abort: AbortController;
-  /** Objects the pod refers to have changed since it began. */
-  overtaken: boolean;
-}
+import { TerminationMessages } from './termination-messages.ts';
 
 /** What a worker is made with. */
 export interface PodWorkerOptions {
@@ -97,8 +47,8 @@ export interface PodWorkerOptions {
   readonly onFinished: () => void;
 }
 
-/** An action that takes longer than this, beside the time a container is given to end, is named in the log. */
-const slowActionMs = 30_000;
+/** A pod that could not be decided on is looked at again this much later. */
+const retryDecisionMs = 30_000;
 
 /** Looks after one pod from the moment it is known until nothing of it is left. */
 export class PodWorker {
@@ -107,12 +57,12 @@ export class PodWorker {
   #pod: Pod;
   #intent: PodIntent = { kind: 'run' };
   #memory: PodMemory;
-  #messages: Record<string, string> = {};
   #status: PodStatus | undefined;
   /** What the probes said last, by container id. */
   #health: PodView['health'] = {};
   #plan: Plan | undefined;
-  readonly #inFlight = new Map<string, InFlight>();
+  readonly #inFlight: ActionsInFlight;
+  readonly #messages: TerminationMessages;
   /** By action key: what succeeded last, while it is still wanted. */
   readonly #lastSuccess = new Map<string, Action>();
   #turn: 'idle' | 'scheduled' | 'running' | 'running-again' = 'idle';
@@ -124,6 +74,8 @@ export class PodWorker {
     this.#ports = ports;
     this.#status = lastStatus;
     this.#onFinished = onFinished;
+    this.#inFlight = new ActionsInFlight(ports, (ended) => this.#onEnded(ended));
+    this.#messages = new TerminationMessages(ports);
     const observed = ports.observe(pod.metadata.uid);
     this.#memory = {
       ...emptyMemory,
@@ -158,7 +110,7 @@ export class PodWorker {
 
   /** What is being done right now, for whoever asks why nothing moves. */
   get inFlight(): readonly Action[] {
-    return [...this.#inFlight.values()].map(({ action }) => action);
+    return this.#inFlight.actions();
   }
 
   /**
@@ -171,7 +123,7 @@ export class PodWorker {
     const end = recordedEnd(pod);
     if (end && !this.#memory.terminal) {
       this.#memory = { ...this.#memory, terminal: end, recorded: false };
-      this.#abort(buildsUp);
+      this.#inFlight.abort(buildsUp);
     } else if (podVersion(before) !== podVersion(pod) || isNewlyDeleted(before, pod)) {
       this.#memory = { ...this.#memory, recorded: false };
     } else if (
@@ -186,7 +138,7 @@ export class PodWorker {
   /** An object the pod refers to has changed: what failed for its sake is tried again now, not when it is due. */
   retryObjects(): void {
     // What is under way may have seen the objects as they were: should it fail, that says nothing.
-    for (const entry of this.#inFlight.values()) entry.overtaken = true;
+    this.#inFlight.overtake();
     const memory = forgetObjectFailures(this.#memory);
     if (memory === this.#memory) return;
     this.#memory = memory;
@@ -206,16 +158,16 @@ export class PodWorker {
         current = { ...current, releasesObject };
         this.#intent = current;
         // Nobody waits any more for what is being told.
-        if (!releasesObject) this.#abort(({ kind }) => kind === 'release-object');
+        if (!releasesObject) this.#inFlight.abort(({ kind }) => kind === 'release-object');
         this.wake();
       }
       if (now + end.graceSeconds * 1000 >= current.since + current.graceSeconds * 1000) return;
-      this.#abort(({ kind }) => kind === 'stop-container' || kind === 'run-pre-stop');
+      this.#inFlight.abort(({ kind }) => kind === 'stop-container' || kind === 'run-pre-stop');
     }
     this.#intent = { kind: 'terminate', since: now, ...end };
-    this.#abort(buildsUp);
+    this.#inFlight.abort(buildsUp);
     // A restart under way may be more patient than the end of the pod allows.
-    this.#abort((action) => 'graceSeconds' in action && action.graceSeconds > end.graceSeconds);
+    this.#inFlight.abort((action) => 'graceSeconds' in action && action.graceSeconds > end.graceSeconds);
     this.wake();
   }
 
@@ -227,7 +179,7 @@ export class PodWorker {
     if (this.#ended || this.#memory.terminal !== undefined || this.#intent.kind === 'terminate') return false;
     this.#conclude(verdict);
     // A restart under way may be more patient than the eviction allows.
-    this.#abort((action) => 'graceSeconds' in action && action.graceSeconds > verdict.graceSeconds);
+    this.#inFlight.abort((action) => 'graceSeconds' in action && action.graceSeconds > verdict.graceSeconds);
     this.wake();
     return true;
   }
@@ -253,7 +205,7 @@ export class PodWorker {
   close(): void {
     this.#ended = true;
     this.#cancelTimer?.();
-    this.#abort(() => true);
+    this.#inFlight.abort(() => true);
   }
 
   async #run(): Promise<void> {
@@ -263,7 +215,7 @@ export class PodWorker {
         await this.#look();
       } catch (error) {
         this.#ports.logger.error('Deciding for a pod failed', error, { pod: podKey(this.#pod) });
-        if (!this.#ended) this.#wakeIn(slowActionMs);
+        if (!this.#ended) this.#wakeIn(retryDecisionMs);
       }
       // `wake` may have changed it meanwhile, which the compiler cannot see.
     } while ((this.#turn as string) === 'running-again' && !this.#ended);
@@ -274,14 +226,14 @@ export class PodWorker {
     if (this.#ended) return;
     let observed = this.#ports.observe(this.#pod.metadata.uid);
     // Reading takes its time: what is decided on has to be as new as what is remembered.
-    while (await this.#learnMessages(observed)) {
+    while (await this.#messages.learn(this.#pod, observed)) {
       if (this.#ended) return;
       observed = this.#ports.observe(this.#pod.metadata.uid);
     }
     this.#memory = forgetGone(this.#memory, observed);
     // A hook before the stop of a container that has ended meanwhile has nothing to wait for.
     const live = new Set(observed.containers.filter(isLive).map(({ id }) => id));
-    this.#abort((action) => action.kind === 'run-pre-stop' && !live.has(action.containerId));
+    this.#inFlight.abort((action) => action.kind === 'run-pre-stop' && !live.has(action.containerId));
 
     let view = this.#view(observed);
     let plan = decide(view);
@@ -297,7 +249,9 @@ export class PodWorker {
       return;
     }
     this.#forgetUnwanted(plan);
-    for (const action of plan.actions) this.#start(action, observed);
+    for (const action of plan.actions) {
+      this.#inFlight.start(action, { pod: this.#pod, memory: this.#memory, observed, status: this.#status });
+    }
     this.#cancelTimer?.();
     if (plan.wakeAt !== undefined) this.#wakeIn(plan.wakeAt - view.now);
   }
@@ -306,7 +260,7 @@ export class PodWorker {
     this.#ports.logger.v(2, 'Pod has come to its end', { pod: podKey(this.#pod), ...verdict });
     const { held: _, ...memory } = this.#memory;
     this.#memory = { ...memory, terminal: verdict, recorded: false };
-    this.#abort(buildsUp);
+    this.#inFlight.abort(buildsUp);
   }
 
   #view(observed: ObservedPod): PodView {
@@ -323,36 +277,13 @@ export class PodWorker {
       intent: this.#intent,
       observed,
       memory: this.#memory,
-      messages: this.#messages,
-      inFlight: new Set(this.#inFlight.keys()),
+      messages: this.#messages.known,
+      inFlight: this.#inFlight.keys(),
       health: this.#health,
       node: this.#ports.nodeRules(),
       ...(this.#ports.pulling && { pulling: this.#ports.pulling(this.#pod.metadata.uid) }),
       now: this.#ports.clock.now(),
     };
-  }
-
-  /** Answers whether there was anything to read. */
-  async #learnMessages(observed: ObservedPod): Promise<boolean> {
-    const unread = observed.containers.filter(
-      ({ id, state }) => state === 'Exited' && !(id in this.#messages),
-    );
-    if (unread.length === 0) return false;
-    const ids = unread.map(({ id }) => id);
-    let read: Readonly<Record<string, string>> = {};
-    try {
-      read = await this.#ports.readMessages(this.#pod, ids);
-    } catch (error) {
-      // A pod is not held up by last words that cannot be read.
-      this.#ports.logger.error('Reading termination messages failed', error, { pod: podKey(this.#pod) });
-    }
-    const known = new Set(observed.containers.map(({ id }) => id));
-    const kept = Object.entries(this.#messages).filter(([id]) => known.has(id));
-    this.#messages = {
-      ...Object.fromEntries(kept),
-      ...Object.fromEntries(ids.map((id) => [id, read[id] ?? ''])),
-    };
-    return true;
   }
 
   /** What is no longer wanted has had its effect; wanting it again later is a new need. */
@@ -374,57 +305,14 @@ export class PodWorker {
     this.#ports.report({ pod: this.#pod, status, view, plan, previousPlan });
   }
 
-  #start(action: Action, observed: ObservedPod): void {
-    const key = actionKey(action);
-    const { clock, logger } = this.#ports;
-    const abort = new AbortController();
-    const pod = podKey(this.#pod);
-    const entry: InFlight = { action, abort, overtaken: false };
-    this.#inFlight.set(key, entry);
-    const { kind, reason, ...fields } = action;
-    logger.v(2, 'Acting for pod', { pod, action: kind, reason, ...fields });
-    const startedAt = clock.now();
-    const slowMs = slowActionMs + ('graceSeconds' in action ? action.graceSeconds * 1000 : 0);
-    const cancelSlow = clock.after(slowMs, () => {
-      logger.warn('An action for a pod takes long', {
-        pod,
-        action: kind,
-        ...fields,
-        seconds: slowMs / 1000,
-      });
-    });
-    const context = {
-      pod: this.#pod,
-      memory: this.#memory,
-      observed,
-      status: this.#status,
-      signal: abort.signal,
-    };
-    void this.#ports
-      .execute(action, context)
-      .catch((error: unknown): Outcome => {
-        // What the worker itself cut off is no fault of anything.
-        if (abort.signal.aborted)
-          logger.v(3, 'An action for a pod was cut off', { pod, action: kind, ...fields });
-        else logger.error('An action for a pod broke', error, { pod, action: kind, ...fields });
-        return { ok: false, reason: 'InternalError', message: String(error) };
-      })
-      .then((outcome) => {
-        cancelSlow();
-        this.#inFlight.delete(key);
-        if (this.#ended) return;
-        if (this.#counts(entry, outcome, context)) this.#learn(action, outcome);
-        logger.v(4, 'Acted for pod', { pod, action: kind, ok: outcome.ok, ms: clock.now() - startedAt });
-        this.wake();
-      });
+  #onEnded(ended: EndedAction): void {
+    if (this.#ended) return;
+    if (this.#counts(ended)) this.#learn(ended.action, ended.outcome);
+    this.wake();
   }
 
   /** Whether the outcome still says something about what is wanted now. */
-  #counts(
-    { action, overtaken }: InFlight,
-    outcome: Outcome,
-    { pod, memory, signal }: ActionContext,
-  ): boolean {
+  #counts({ action, outcome, overtaken, context: { pod, memory, signal } }: EndedAction): boolean {
     // What the worker itself cut off has not failed: the next try need not wait.
     if (!outcome.ok && signal.aborted) return false;
     if (!outcome.ok && overtaken && dependsOnObjects(action, outcome)) return false;
@@ -449,12 +337,6 @@ export class PodWorker {
   #wakeIn(ms: number): void {
     this.#cancelTimer?.();
     this.#cancelTimer = this.#ports.clock.after(Math.max(0, ms), () => this.wake());
-  }
-
-  #abort(which: (action: Action) => boolean): void {
-    for (const { action, abort } of this.#inFlight.values()) {
-      if (which(action)) abort.abort(new Error(`pod ${podKey(this.#pod)} is to end`));
-    }
   }
 }
 

@@ -18,7 +18,8 @@ import { isLive } from './instances.ts';
 import type { PodRecord } from './pod-records.ts';
 import { fullNameOf, podVersion } from './pod-version.ts';
 import type { Holding, TerminalVerdict, TerminationCause } from './pod-view.ts';
-import { PodWorker, type PodWorkerPorts } from './pod-worker.ts';
+import { PodWorker } from './pod-worker.ts';
+import type { PodWorkerPorts } from './pod-worker-ports.ts';
 
 /** What the rules between pods need beside the pods. */
 export interface PodWorkersOptions {

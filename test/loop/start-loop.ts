@@ -17,7 +17,7 @@ import type { PodServices } from '../../src/pods/executors/pod-services.ts';
 import { HookMetrics } from '../../src/pods/hooks/hook-metrics.ts';
 import { NodePodConfigs } from '../../src/pods/pod-configs.ts';
 import { PodRecords } from '../../src/pods/pod-records.ts';
-import type { PodReport, PodWorkerPorts } from '../../src/pods/pod-worker.ts';
+import type { PodReport, PodWorkerPorts } from '../../src/pods/pod-worker-ports.ts';
 import { PodWorkers, type PodWorkersOptions } from '../../src/pods/pod-workers.ts';
 import { PullMessages } from '../../src/pods/pull-messages.ts';
 import type { ProbeMemory } from '../../src/probes/probe-memory.ts';

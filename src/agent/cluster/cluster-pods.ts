@@ -4,7 +4,7 @@ import type { ReflectorFactory } from '../../client/reflector.ts';
 import type { Clock } from '../../concurrency/clock.ts';
 import type { Pod } from '../../kubernetes/types.ts';
 import { recordedEnd } from '../../pods/api-state.ts';
-import type { PodReport } from '../../pods/pod-worker.ts';
+import type { PodReport } from '../../pods/pod-worker-ports.ts';
 import { MirrorPods } from '../../pods/report/mirror-pods.ts';
 import { PodObjects } from '../../pods/report/pod-objects.ts';
 import { StatusReporter } from '../../pods/report/status-reporter.ts';

@@ -11,7 +11,7 @@ import type { NodeState } from '../../pods/admission/admission.ts';
 import type { ClusterKnowledge } from '../../pods/cluster-knowledge.ts';
 import type { PodServices } from '../../pods/executors/pod-services.ts';
 import type { PodRecord } from '../../pods/pod-records.ts';
-import type { PodReport } from '../../pods/pod-worker.ts';
+import type { PodReport } from '../../pods/pod-worker-ports.ts';
 import type { PodWorkers } from '../../pods/pod-workers.ts';
 import type { ContainerRuntime } from '../../runtime/container-runtime.ts';
 import type { RuntimeFacts } from '../../runtime/cri/runtime-check.ts';

@@ -6,7 +6,7 @@ import { isNotFound } from '../../runtime/runtime-call-error.ts';
 import { ContainerConfigError } from '../../runtime/translation/container-config-error.ts';
 import { podEventObject } from '../../telemetry/events.ts';
 import { newestInstance } from '../instances.ts';
-import type { ActionContext } from '../pod-worker.ts';
+import type { ActionContext } from '../pod-worker-ports.ts';
 import type { Outcome } from '../remember.ts';
 import type { Executor } from './executors.ts';
 import { failed } from './failure.ts';

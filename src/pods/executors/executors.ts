@@ -3,7 +3,7 @@
  * compile. Each can be run again after a crash at any line.
  */
 import type { Action, ActionKind, ActionOf } from '../action.ts';
-import type { ActionContext, PodWorkerPorts } from '../pod-worker.ts';
+import type { ActionContext, PodWorkerPorts } from '../pod-worker-ports.ts';
 import type { Outcome } from '../remember.ts';
 import { createContainer, removeContainer, startContainer, stopContainer } from './container-executors.ts';
 import { ensureImage } from './ensure-image.ts';

@@ -2,7 +2,7 @@ import type { ContainerPlace } from '../../kubernetes/init-containers.ts';
 import { podEventObject } from '../../telemetry/events.ts';
 import { runLifecycleHook } from '../hooks/lifecycle-hook.ts';
 import { newestSandbox } from '../instances.ts';
-import type { ActionContext } from '../pod-worker.ts';
+import type { ActionContext } from '../pod-worker-ports.ts';
 import type { Outcome } from '../remember.ts';
 import { failed } from './failure.ts';
 import type { PodServices } from './pod-services.ts';

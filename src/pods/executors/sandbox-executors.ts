@@ -4,7 +4,7 @@ import type { ObservedSandbox } from '../../runtime/observed-pod.ts';
 import { isNotFound } from '../../runtime/runtime-call-error.ts';
 import { podEventObject } from '../../telemetry/events.ts';
 import { newestSandbox } from '../instances.ts';
-import type { ActionContext } from '../pod-worker.ts';
+import type { ActionContext } from '../pod-worker-ports.ts';
 import { sandboxConfigError } from '../remember.ts';
 import type { Executor } from './executors.ts';
 import { failed } from './failure.ts';

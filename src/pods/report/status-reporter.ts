@@ -20,7 +20,7 @@ import type { Pod, PodStatus } from '../../kubernetes/types.ts';
 import { unlessAborted } from '../../objects/waiting.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { Histogram, Metrics } from '../../telemetry/metrics.ts';
-import type { PodReport } from '../pod-worker.ts';
+import type { PodReport } from '../pod-worker-ports.ts';
 import type { PodObject, PodObjects, PodObjectsChange } from './pod-objects.ts';
 import { type StatusPatch, statusPatch } from './status-patch.ts';
 import { companyMs, isUrgent } from './status-urgency.ts';
