@@ -8,7 +8,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { demoImages } from '../scripts/machine/demo-images.ts';
 import { startApiServer } from '../test/fixtures/apiserver/start-api-server.ts';
 import { now } from './measure.ts';
-import type { Play } from './parts.ts';
+import type { Results } from './results.ts';
+import type { Stage } from './stage.ts';
 
 const nodeName = 'bench-node';
 const user = `system:node:${nodeName}`;
@@ -18,7 +19,17 @@ const settleMs = 3000;
 /** A lease is renewed every ten seconds. */
 const leastIdleSeconds = 30;
 
-export async function inCluster({ stage, results, times }: Play): Promise<void> {
+export interface InClusterPart {
+  readonly stage: Stage;
+  readonly results: Results;
+  readonly times: {
+    /** Pods of an API server, one at a time. */
+    readonly cluster: number;
+    readonly idleSeconds: number;
+  };
+}
+
+export async function inCluster({ stage, results, times }: InClusterPart): Promise<void> {
   await using server = await startApiServer();
   const kubeconfig = join(stage.directory, 'kubeconfig');
   writeFileSync(kubeconfig, server.kubeconfigFor(user));

@@ -6,7 +6,7 @@ import { PodGarbage, type PodGarbageOptions } from '../runtime/garbage/pod-garba
 import { isNotFound } from '../runtime/runtime-call-error.ts';
 import type { RuntimeObserver } from '../runtime/runtime-observer.ts';
 import type { PodSources } from '../sources/pod-sources.ts';
-import type { NodeAgentOptions } from './node-agent.ts';
+import type { NodeAgentOptions } from './agent-context.ts';
 import type { BuiltPodServices } from './pod-services-builder.ts';
 
 export interface PodGarbageRooms {

@@ -5,8 +5,8 @@ import { ImageCollector } from '../runtime/garbage/image-collector.ts';
 import { containerdContentStore, containerdDownloads } from '../runtime/images/containerd-downloads.ts';
 import { ImagePuller } from '../runtime/images/image-puller.ts';
 import { PullRecords } from '../runtime/images/pull-records.ts';
+import type { NodeAgentOptions } from './agent-context.ts';
 import type { Membership } from './cluster/membership.ts';
-import type { NodeAgentOptions } from './node-agent.ts';
 
 /** What deals with images: credentials, pulling, removing. */
 export interface ImageRooms {

@@ -7,7 +7,7 @@ import type { RuntimeObserver } from '../runtime/runtime-observer.ts';
 import { type EventRecorder, podEventObject } from '../telemetry/events.ts';
 import { LocalStorage } from '../volumes/local-storage.ts';
 import type { ExceededLimit } from '../volumes/local-storage-limits.ts';
-import type { NodeAgentOptions } from './node-agent.ts';
+import type { NodeAgentOptions } from './agent-context.ts';
 import type { BuiltPodServices } from './pod-services-builder.ts';
 
 export interface LocalStorageRooms {

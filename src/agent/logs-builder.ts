@@ -8,7 +8,7 @@ import type { PodWorkers } from '../pods/pod-workers.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import type { RuntimeObserver } from '../runtime/runtime-observer.ts';
 import type { NodeRoute } from '../server/route.ts';
-import type { NodeAgentOptions } from './node-agent.ts';
+import type { NodeAgentOptions } from './agent-context.ts';
 import type { PodChanges } from './pod-changes.ts';
 
 export interface LogRooms {

@@ -3,21 +3,15 @@
  * and stops them in the reverse one. Stopping leaves every pod running; the next agent adopts them.
  */
 import { join } from 'node:path';
-import type { Clock } from '../concurrency/clock.ts';
-import type { NodeAgentSettings } from '../config/settings.ts';
 import { CgroupHierarchy } from '../linux/cgroupfs.ts';
 import { NodeEvents } from '../node/node-events.ts';
-import type { StepHook } from '../pods/executors/executors.ts';
 import { volumeImages } from '../pods/image-volumes.ts';
 import { PodRecords } from '../pods/pod-records.ts';
 import type { PodWorkers } from '../pods/pod-workers.ts';
-import type { Introspection } from '../server/introspection-routes.ts';
 import { EarlySource } from '../sources/early-source.ts';
 import { PodSources } from '../sources/pod-sources.ts';
 import { EventLog } from '../telemetry/event-log.ts';
-import type { Logger } from '../telemetry/logger.ts';
-import type { MetricsRegistry } from '../telemetry/metrics-registry.ts';
-import { type AgentContext, LateRooms } from './agent-context.ts';
+import { type AgentContext, LateRooms, type NodeAgentOptions } from './agent-context.ts';
 import { membershipOf } from './cluster/join-cluster.ts';
 import type { Membership } from './cluster/membership.ts';
 import { examineMachine } from './examine-machine.ts';
@@ -32,26 +26,6 @@ import { keepQosClasses } from './qos-classes.ts';
 import { buildRuntime } from './runtime-builder.ts';
 import { buildUpkeep } from './upkeep-builder.ts';
 import { buildWorkers } from './workers-builder.ts';
-
-/** What an agent is started with. */
-export interface NodeAgentOptions {
-  readonly settings: NodeAgentSettings;
-  /** Whether a Kubernetes feature gate is on. */
-  readonly featureEnabled: (gate: string) => boolean;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: MetricsRegistry;
-  /** What `/metrics/probes` shows. */
-  readonly probeMetrics: MetricsRegistry;
-  /** What keeps the log from being written, if anything does; for the health check `log`. */
-  readonly logProblem?: () => string | undefined;
-  /** What the node's API tells about this program. */
-  readonly about: Introspection;
-  /** Called around every action of every pod; for tests that stop the world between two steps. */
-  readonly onStep?: StepHook;
-  /** Gives a start up that is under way, such as one that waits for the runtime. */
-  readonly signal?: AbortSignal;
-}
 
 /** A started agent, as far as others look into it. */
 export interface RunningAgent {

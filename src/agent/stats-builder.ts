@@ -18,7 +18,7 @@ import { NodeSampler } from '../stats/node-sampler.ts';
 import { agesFor, NodeStats } from '../stats/node-stats.ts';
 import type { MeasuredVolume, VolumeSource } from '../stats/volume-source.ts';
 import type { LocalStorage } from '../volumes/local-storage.ts';
-import type { NodeAgentOptions } from './node-agent.ts';
+import type { NodeAgentOptions } from './agent-context.ts';
 import type { MachineFacts } from './node-facts.ts';
 import type { BuiltPodServices } from './pod-services-builder.ts';
 import { SystemCgroups } from './system-cgroups.ts';

@@ -1,5 +1,6 @@
 /** The agent itself: from checked configuration to a running node, until a signal ends it. */
-import { type NodeAgentOptions, type RunningAgent, startNodeAgent } from '../agent/node-agent.ts';
+import type { NodeAgentOptions } from '../agent/agent-context.ts';
+import { type RunningAgent, startNodeAgent } from '../agent/node-agent.ts';
 import { PreflightError } from '../agent/preflight.ts';
 import { runOnce } from '../agent/run-once.ts';
 import { systemClock } from '../concurrency/clock.ts';

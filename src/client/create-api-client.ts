@@ -1,26 +1,16 @@
 /** From a kubeconfig to a client. */
 import { readFile } from 'node:fs/promises';
-import type { Clock } from '../concurrency/clock.ts';
-import type { Logger } from '../telemetry/logger.ts';
-import type { Metrics } from '../telemetry/metrics.ts';
 import { credentialSource } from './credential-source.ts';
 import { Http2ApiClient, type Http2ApiClientOptions } from './http2-api-client.ts';
 import { type Kubeconfig, type KubeconfigCluster, KubeconfigError, parseKubeconfig } from './kubeconfig.ts';
 import { type Environment, proxyFromEnvironment } from './proxy-environment.ts';
 
-export interface ApiClientOptions {
-  /** For example `kubelet/v1.36.2 (linux/amd64)`. */
-  readonly userAgent: string;
-  /** `kubeAPIQPS` and `kubeAPIBurst`. */
-  readonly qps: number;
-  readonly burst: number;
-  readonly clock: Clock;
-  /** From 0 up to 1. */
-  readonly random: () => number;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-  readonly onRequest?: Http2ApiClientOptions['onRequest'];
-  readonly onDate?: Http2ApiClientOptions['onDate'];
+/** What a client is made with beside its kubeconfig. */
+export interface ApiClientOptions
+  extends Pick<
+    Http2ApiClientOptions,
+    'userAgent' | 'qps' | 'burst' | 'clock' | 'random' | 'logger' | 'metrics' | 'onRequest' | 'onDate'
+  > {
   /** Where `HTTPS_PROXY` and `NO_PROXY` stand; the process's own when absent. */
   readonly environment?: Environment;
 }

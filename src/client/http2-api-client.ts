@@ -30,6 +30,7 @@ export interface Http2ApiClientOptions {
   readonly credentials: CredentialSource;
   /** Named in messages: the kubeconfig's path. */
   readonly kubeconfig: string;
+  /** For example `kubelet/v1.36.2 (linux/amd64)`. */
   readonly userAgent: string;
   /** `kubeAPIQPS` and `kubeAPIBurst`. */
   readonly qps: number;

@@ -1,4 +1,5 @@
 /** Whether a node is one that a pod may be on: `nodeSelector` and required node affinity. Pure. */
+import { meetsRequirement } from './label-selector.ts';
 import type { PodSpec } from './types.ts';
 
 /** What a pod's wishes about nodes are held against. */
@@ -33,26 +34,12 @@ function matchesTerm({ matchExpressions = [], matchFields = [] }: NodeSelectorTe
   );
 }
 
-function meets(value: string | undefined, { operator, values = [] }: Requirement): boolean {
-  switch (operator) {
-    case 'In':
-      return value !== undefined && values.includes(value);
-    case 'NotIn':
-      return value === undefined || !values.includes(value);
-    case 'Exists':
-      return value !== undefined;
-    case 'DoesNotExist':
-      return value === undefined;
-    case 'Gt':
-    case 'Lt': {
-      const [own, bound] = [wholeNumber(value), wholeNumber(values[0])];
-      if (own === undefined || bound === undefined) return false;
-      return operator === 'Gt' ? own > bound : own < bound;
-    }
-    default:
-      // An operator of a newer version: what it asks for cannot be said to be met.
-      return false;
-  }
+function meets(value: string | undefined, requirement: Requirement): boolean {
+  const { operator, values = [] } = requirement;
+  if (operator !== 'Gt' && operator !== 'Lt') return meetsRequirement(value, requirement);
+  const [own, bound] = [wholeNumber(value), wholeNumber(values[0])];
+  if (own === undefined || bound === undefined) return false;
+  return operator === 'Gt' ? own > bound : own < bound;
 }
 
 function wholeNumber(text: string | undefined): bigint | undefined {

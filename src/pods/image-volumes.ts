@@ -12,8 +12,9 @@ import { type EventRecorder, podEventObject } from '../telemetry/events.ts';
 
 export interface ImageVolumesOptions {
   readonly images: Pick<ImagePuller, 'ensure'>;
-  /** Why the runtime cannot mount images; absent when it can. */
+  /** Why the runtime cannot mount images as volumes, and what can be done; absent when it can. */
   readonly imageVolumesMissing?: (() => string | undefined) | undefined;
+  /** Credentials of the node and of the pod for an image. */
   readonly credentialsFor: (
     image: string,
     pod: Pod,

@@ -12,7 +12,7 @@ import type { ResourceAmounts } from '../kubernetes/pod-resources.ts';
 import type { Pod } from '../kubernetes/types.ts';
 import { NotSyncedError } from '../objects/synced-objects.ts';
 import type { ContainerConfig, PodSandboxConfig } from '../runtime/generated/cri.ts';
-import type { ImageOutcome, ImagePuller, ImageRequest } from '../runtime/images/image-puller.ts';
+import type { ImageOutcome, ImagePuller } from '../runtime/images/image-puller.ts';
 import { containerConfig } from '../runtime/translation/container-config.ts';
 import { ContainerConfigError } from '../runtime/translation/container-config-error.ts';
 import type { NodeResourceSettings } from '../runtime/translation/linux-resources.ts';
@@ -37,12 +37,13 @@ import { hostNetworkHostsFile, podHostsFile, writeHostsFile } from './environmen
 import type { PodDirectories } from './environment/pod-directories.ts';
 import { UserNamespaceError, type UserNamespaces } from './environment/user-namespaces.ts';
 import type { ContainerConfigRequest, ImageSupply, PodConfigs } from './executors/pod-services.ts';
-import { ImageVolumes } from './image-volumes.ts';
+import { ImageVolumes, type ImageVolumesOptions } from './image-volumes.ts';
 import type { PullMessages } from './pull-messages.ts';
 import { nextBackoffAnnotation } from './restart-backoff.ts';
 
 /** What configurations of this node depend on beside the pod. */
-export interface NodePodConfigsOptions {
+export interface NodePodConfigsOptions
+  extends Pick<ImageVolumesOptions, 'imageVolumesMissing' | 'credentialsFor' | 'events'> {
   readonly nodeName: string;
   /** Addresses of the node as they are now: `status.hostIPs`. */
   readonly nodeAddresses: () => readonly string[];
@@ -65,16 +66,7 @@ export interface NodePodConfigsOptions {
   readonly volumes: PodVolumes;
   readonly images: ImagePuller;
   readonly pullMessages: PullMessages;
-  /** Why the runtime cannot mount images as volumes, and what can be done; absent when it can. */
-  readonly imageVolumesMissing?: (() => string | undefined) | undefined;
-  /** Credentials of the node and of the pod for an image. */
-  readonly credentialsFor: (
-    image: string,
-    pod: Pod,
-    signal: AbortSignal,
-  ) => ReturnType<NonNullable<ImageRequest['credentials']>>;
   readonly cluster: ClusterKnowledge;
-  readonly events: EventRecorder;
 }
 
 /** Ids for pods with a user namespace of their own. */

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { VirtualClock } from '../concurrency/virtual-clock.ts';
-import { createLogger, type LoggerOptions, type Severity } from './create-logger.ts';
+import { createLogger, type LoggerOptions } from './create-logger.ts';
+import type { Severity } from './log-record.ts';
 
 const startAt = new Date(2026, 10, 30, 17, 20, 20, 123).getTime();
 

@@ -4,8 +4,9 @@
  *
  * Differs from the kubelet: a warning carries `"severity":"warning"`, which there is lost in this format.
  */
-import type { LogRecord } from './create-logger.ts';
+
 import { errorText, fieldJson, mistakeStack } from './error-text.ts';
+import type { LogRecord } from './log-record.ts';
 
 /** Keys of the format itself; a field of that name gets a trailing underscore instead of hiding it. */
 const reserved = new Set(['ts', 'caller', 'msg', 'v', 'err', 'severity', 'stack']);

@@ -8,9 +8,9 @@
  * else is JSON. Line 1 stands for "unknown line", as in klog itself.
  */
 
-import type { LogRecord } from './create-logger.ts';
 import { errorText, fieldJson, mistakeStack } from './error-text.ts';
 import { quote } from './go-quote.ts';
+import type { LogRecord } from './log-record.ts';
 import type { LogFields } from './logger.ts';
 
 const processId = String(process.pid).padStart(7);

@@ -10,7 +10,7 @@ import type { Pod } from '../../kubernetes/types.ts';
 import { goArchitecture } from '../../node/machine-identity.ts';
 import { ApiEvents, allEvents } from '../../pods/report/api-events.ts';
 import type { EventRecorder } from '../../telemetry/events.ts';
-import type { NodeAgentOptions } from '../node-agent.ts';
+import type { NodeAgentOptions } from '../agent-context.ts';
 import type { MachineFacts } from '../node-facts.ts';
 import { nodeResources } from '../node-resources.ts';
 import { ClockWatch } from './clock-watch.ts';

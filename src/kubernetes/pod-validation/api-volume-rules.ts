@@ -8,7 +8,7 @@ import { checkAnnotations } from './metadata-rules.ts';
 import { checkFileMode, checkProjectedPath } from './path-rules.ts';
 import { isBlank, isEmptyList, type RuleContext } from './rule-context.ts';
 import type { Volume } from './unvalidated-pod.ts';
-import type { VolumeRules } from './volume-rules.ts';
+import type { VolumeRules } from './volume-rule.ts';
 
 type KeyToPath = NonNullable<NonNullable<Volume['secret']>['items']>[number];
 type DownwardItem = NonNullable<NonNullable<Volume['downwardAPI']>['items']>[number];

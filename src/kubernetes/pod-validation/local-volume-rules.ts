@@ -2,7 +2,7 @@
 
 import { checkDescendingPath, checkNoParent } from './path-rules.ts';
 import { isBlank } from './rule-context.ts';
-import type { VolumeRules } from './volume-rules.ts';
+import type { VolumeRules } from './volume-rule.ts';
 
 const hostPathTypes = [
   '',

@@ -2,7 +2,7 @@
 import { type FieldErrors, keyPath } from './field-error.ts';
 import { checkNoParent } from './path-rules.ts';
 import { isBlank, isEmptyList } from './rule-context.ts';
-import type { VolumeKind, VolumeRules } from './volume-rules.ts';
+import type { VolumeKind, VolumeRules } from './volume-rule.ts';
 
 type StorageKind = Exclude<
   VolumeKind,

@@ -8,18 +8,7 @@ import { localVolumeRules } from './local-volume-rules.ts';
 import type { RuleContext } from './rule-context.ts';
 import { storageVolumeRules } from './storage-volume-rules.ts';
 import type { Volume } from './unvalidated-pod.ts';
-
-export type VolumeKind = Exclude<keyof Volume, 'name'>;
-
-/** Checks the source of one kind; `path` leads to the source itself. */
-type VolumeRule<K extends VolumeKind> = (
-  context: RuleContext,
-  path: string,
-  source: NonNullable<Volume[K]>,
-) => void;
-
-/** A rule for each of the kinds `K`. */
-export type VolumeRules<K extends VolumeKind> = { readonly [Kind in K]: VolumeRule<Kind> };
+import type { VolumeKind, VolumeRule, VolumeRules } from './volume-rule.ts';
 
 const rules: VolumeRules<VolumeKind> = { ...localVolumeRules, ...apiVolumeRules, ...storageVolumeRules };
 

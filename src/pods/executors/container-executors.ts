@@ -8,7 +8,7 @@ import { podEventObject } from '../../telemetry/events.ts';
 import { newestInstance } from '../instances.ts';
 import type { ActionContext } from '../pod-worker-ports.ts';
 import type { Outcome } from '../remember.ts';
-import type { Executor } from './executors.ts';
+import type { Executor } from './executor.ts';
 import { failed } from './failure.ts';
 import { callPriority, type PodServices } from './pod-services.ts';
 import { runPostStart } from './run-post-start.ts';

@@ -1,5 +1,5 @@
 import { findContainer } from '../../kubernetes/init-containers.ts';
-import type { Executor } from './executors.ts';
+import type { Executor } from './executor.ts';
 
 /** Makes sure that the image of a container is on the node. */
 export const ensureImage: Executor<'ensure-image'> = async (action, { pod, signal }, { images }) => {

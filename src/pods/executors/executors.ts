@@ -2,25 +2,15 @@
  * One executor for each kind of action. The table is typed by the kinds, so a missing one does not
  * compile. Each can be run again after a crash at any line.
  */
-import type { Action, ActionKind, ActionOf } from '../action.ts';
-import type { ActionContext, PodWorkerPorts } from '../pod-worker-ports.ts';
-import type { Outcome } from '../remember.ts';
+import type { Action, ActionKind } from '../action.ts';
+import type { PodWorkerPorts } from '../pod-worker-ports.ts';
 import { createContainer, removeContainer, startContainer, stopContainer } from './container-executors.ts';
 import { ensureImage } from './ensure-image.ts';
+import type { Executor } from './executor.ts';
 import { erase, preparePod, releaseObject, setUpVolumes, tearDown, writeRecord } from './pod-executors.ts';
 import type { PodServices } from './pod-services.ts';
 import { runPreStop } from './run-pre-stop.ts';
 import { awaitNetwork, createSandbox, removeSandbox, stopSandbox } from './sandbox-executors.ts';
-
-/**
- * Carries out one kind of action. Expected failures are outcomes; it rejects only for mistakes in the
- * code.
- */
-export type Executor<Kind extends ActionKind> = (
-  action: ActionOf<Kind>,
-  context: ActionContext,
-  services: PodServices,
-) => Promise<Outcome>;
 
 /** The executor of each kind of action. */
 export const executors: { readonly [Kind in ActionKind]: Executor<Kind> } = {

@@ -1,7 +1,7 @@
 /** Executors for what surrounds the containers of a pod: its record, directories, cgroup and volumes. */
 import { podKey } from '../../kubernetes/pod-identity.ts';
 import { podEventObject } from '../../telemetry/events.ts';
-import type { Executor } from './executors.ts';
+import type { Executor } from './executor.ts';
 import { failed } from './failure.ts';
 
 /** Writes the pod's record. */

@@ -3,7 +3,7 @@ import { podEventObject } from '../../telemetry/events.ts';
 import { runLifecycleHook } from '../hooks/lifecycle-hook.ts';
 import { newestSandbox } from '../instances.ts';
 import { preStopHandler } from '../plan-stop.ts';
-import type { Executor } from './executors.ts';
+import type { Executor } from './executor.ts';
 
 /**
  * Runs the preStop hook of a container for as long as the grace period lasts. A hook that fails or takes

@@ -6,7 +6,7 @@ import { podEventObject } from '../../telemetry/events.ts';
 import { newestSandbox } from '../instances.ts';
 import type { ActionContext } from '../pod-worker-ports.ts';
 import { sandboxConfigError } from '../remember.ts';
-import type { Executor } from './executors.ts';
+import type { Executor } from './executor.ts';
 import { failed } from './failure.ts';
 import { callPriority, type PodServices } from './pod-services.ts';
 import { seeEffect } from './see-effect.ts';

@@ -2,10 +2,6 @@
  * Events from containerd's own event service, which every version of it serves beside CRI. It tells exits of
  * containers and sandboxes within milliseconds, and memory kills, which CRI cannot tell.
  */
-
-import type { Clock } from '../../concurrency/clock.ts';
-import type { Logger } from '../../telemetry/logger.ts';
-import type { GrpcConnection } from '../cri/grpc-connection.ts';
 import type { Envelope } from '../generated/containerd-events.ts';
 import {
   ContainerCreate,
@@ -17,17 +13,12 @@ import {
   TaskStart,
 } from '../generated/containerd-events.ts';
 import type { RuntimeEvent, RuntimeEventSource } from '../runtime-event.ts';
-import { runEventStream } from './event-stream.ts';
-import type { EventStreamMetrics } from './event-stream-metrics.ts';
+import { type EventStreamOptions, eventStreamSource } from './event-stream.ts';
 
 /** containerd's namespace (not Kubernetes') in which its CRI plugin keeps everything. */
 const criNamespace = 'k8s.io';
 
-export interface ContainerdEventsOptions {
-  readonly connection: GrpcConnection;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: EventStreamMetrics;
+export interface ContainerdEventsOptions extends EventStreamOptions {
   /** containerd's namespace to listen to; `k8s.io` by default. */
   readonly namespace?: string;
 }
@@ -51,7 +42,7 @@ const topics: Readonly<Record<string, (payload: Uint8Array) => RuntimeEvent | un
 
 /** containerd's own event service on the socket of CRI, which every version of containerd has. */
 export function containerdEvents(options: ContainerdEventsOptions): RuntimeEventSource {
-  const { connection, clock, logger, metrics, namespace = criNamespace } = options;
+  const { namespace = criNamespace, ...stream } = options;
   const filters = Object.keys(topics).map((topic) => `namespace=="${namespace}",topic=="${topic}"`);
   const call = {
     service: EventsDefinition.fullName,
@@ -59,16 +50,7 @@ export function containerdEvents(options: ContainerdEventsOptions): RuntimeEvent
     request: { filters },
     subject: 'container events',
   };
-  return {
-    name: 'containerd',
-    flowing: true,
-    run: (listener, signal) =>
-      runEventStream(
-        { name: 'containerd', connection, call, translate: translateEnvelope, clock, logger, metrics },
-        listener,
-        signal,
-      ),
-  };
+  return eventStreamSource({ ...stream, name: 'containerd', call, translate: translateEnvelope });
 }
 
 /** The event that an envelope tells; undefined for what does not matter. */

@@ -8,7 +8,7 @@ import { type Clock, sleep } from '../../concurrency/clock.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { GrpcCall, GrpcConnection } from '../cri/grpc-connection.ts';
 import { RuntimeCallError } from '../runtime-call-error.ts';
-import type { RuntimeEvent } from '../runtime-event.ts';
+import type { RuntimeEvent, RuntimeEventSource } from '../runtime-event.ts';
 import type { EventStreamMetrics } from './event-stream-metrics.ts';
 
 const firstWaitMs = 100;
@@ -16,16 +16,31 @@ const longestWaitMs = 5000;
 /** How long after subscribing everything is looked at once more. */
 const settleMs = 500;
 
-/** One way to hear of what happens in a runtime. */
-export interface EventStream<Request, Message> {
-  readonly name: string;
+/** What every event stream needs of the agent. */
+export interface EventStreamOptions {
   readonly connection: GrpcConnection;
-  readonly call: Omit<GrpcCall<Request, Message>, 'signal'>;
-  /** The event that a message tells, if it tells one that matters. */
-  readonly translate: (message: Message) => RuntimeEvent | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: EventStreamMetrics;
+}
+
+/** One way to hear of what happens in a runtime. */
+export interface EventStream<Request, Message> extends EventStreamOptions {
+  readonly name: RuntimeEventSource['name'];
+  readonly call: Omit<GrpcCall<Request, Message>, 'signal'>;
+  /** The event that a message tells, if it tells one that matters. */
+  readonly translate: (message: Message) => RuntimeEvent | undefined;
+}
+
+/** The stream as a source that tells of every exit while it flows. */
+export function eventStreamSource<Request, Message>(
+  stream: EventStream<Request, Message>,
+): RuntimeEventSource {
+  return {
+    name: stream.name,
+    flowing: true,
+    run: (listener, signal) => runEventStream(stream, listener, signal),
+  };
 }
 
 /**
