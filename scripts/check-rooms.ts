@@ -1,9 +1,11 @@
 /**
  * Holds the house in order: lower floors never import higher ones, rooms on one floor do not import each
- * other, and nothing in `src/` imports tests or development tools. Prints every offence; exits 1 on any.
+ * other, nothing in `src/` imports tests or development tools, and no files import each other in a circle,
+ * for a type neither. Prints every offence; exits 1 on any.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
+import { importCircles } from './checks/import-circles.ts';
 
 /** From the ground up. `main.ts` and `index.ts` stand on the roof and may import anything. */
 const floors: readonly (readonly string[])[] = [
@@ -40,6 +42,7 @@ const importPattern = /(?:from|import|require)\s*\(?\s*'(\.[^']+)'/g;
 
 const offences: string[] = [];
 const usedDoors = new Set<string>();
+const imports = new Map<string, string[]>();
 
 for (const file of globSync('**/*.ts', { cwd: source }).sort()) {
   const room = file.includes('/') ? file.slice(0, file.indexOf('/')) : undefined;
@@ -49,8 +52,11 @@ for (const file of globSync('**/*.ts', { cwd: source }).sort()) {
     offences.push(`src/${file}: room "${room}" stands on no floor; name it in scripts/check-rooms.ts`);
     continue;
   }
+  const imported: string[] = [];
+  imports.set(file, imported);
   for (const [, specifier] of readFileSync(join(source, file), 'utf8').matchAll(importPattern)) {
     const target = relative(source, join(source, dirname(file), specifier!));
+    imported.push(target);
     const isTest = file.endsWith('.test.ts') || file.includes('/fixtures/');
     if (target.startsWith('..')) {
       if (!isTest) offences.push(`src/${file} imports ${specifier}: src/ must stand without the rest`);
@@ -67,6 +73,10 @@ for (const file of globSync('**/*.ts', { cwd: source }).sort()) {
 }
 for (const door of Object.keys(doors)) {
   if (!usedDoors.has(door)) offences.push(`scripts/check-rooms.ts: nobody uses the door "${door}"; close it`);
+}
+
+for (const circle of importCircles(imports)) {
+  offences.push(`files import each other in a circle: src/${[...circle, circle[0]].join(' → src/')}`);
 }
 
 for (const offence of offences) console.error(offence);

@@ -20,7 +20,7 @@ import { etcHostsMount, needsEtcHosts, terminationLogMount } from '../runtime/tr
 import type { UserNamespaceRange } from '../runtime/translation/namespaces.ts';
 import { sandboxConfig } from '../runtime/translation/sandbox-config.ts';
 import type { ImageUser, NodeSecuritySettings } from '../runtime/translation/security-context.ts';
-import { type EventRecorder, podEventObject } from '../telemetry/events.ts';
+import { podEventObject } from '../telemetry/events.ts';
 import { ContainerMountError } from '../volumes/container-mounts.ts';
 import type { PodVolumes } from '../volumes/pod-volumes.ts';
 import { VolumeFileError } from '../volumes/volume-file.ts';
