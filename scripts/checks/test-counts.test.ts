@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addCounts, closingLine, judgeTestStep, noTests, readTestCounts } from './test-counts.ts';
 
-const summary = (mark: string, pass: number, fail: number, cancelled = 0, skipped = 0, todo = 0): string =>
+const summary = (
+  mark: string,
+  pass: number,
+  fail: number,
+  { cancelled = 0, skipped = 0, todo = 0 } = {},
+): string =>
   [
     `tests 9`,
     `suites 0`,
@@ -17,7 +22,7 @@ const summary = (mark: string, pass: number, fail: number, cancelled = 0, skippe
 
 test('the closing lines of both reporters are read, the last ones when there are several', () => {
   assert.deepEqual(readTestCounts(summary('ℹ', 3, 1)), { passed: 3, failed: 1, skipped: 0 });
-  assert.deepEqual(readTestCounts(`${summary('#', 1, 0)}noise\n${summary('#', 5, 0, 0, 2)}`), {
+  assert.deepEqual(readTestCounts(`${summary('#', 1, 0)}noise\n${summary('#', 5, 0, { skipped: 2 })}`), {
     passed: 5,
     failed: 0,
     skipped: 2,
@@ -31,7 +36,11 @@ test('the closing lines of both reporters are read, the last ones when there are
 });
 
 test('cancelled tests failed, tests to do were skipped', () => {
-  assert.deepEqual(readTestCounts(summary('ℹ', 1, 0, 2, 0, 3)), { passed: 1, failed: 2, skipped: 3 });
+  assert.deepEqual(readTestCounts(summary('ℹ', 1, 0, { cancelled: 2, todo: 3 })), {
+    passed: 1,
+    failed: 2,
+    skipped: 3,
+  });
 });
 
 test('a runner without closing lines, or with an exit code they do not explain, has failed', () => {

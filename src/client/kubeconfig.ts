@@ -83,11 +83,9 @@ export function parseKubeconfig(text: string, path: string): Kubeconfig {
   return {
     path,
     context,
-    cluster: readCluster(clusterName, named(root, 'clusters', 'cluster', clusterName, value), path),
+    cluster: readCluster(clusterName, named(root, 'cluster', clusterName, value), path),
     user:
-      userName === undefined
-        ? { name: '' }
-        : readUser(userName, named(root, 'users', 'user', userName, value), path),
+      userName === undefined ? { name: '' } : readUser(userName, named(root, 'user', userName, value), path),
   };
 }
 
@@ -122,11 +120,11 @@ function currentContext(root: KubeconfigNode): { name: string; value: Kubeconfig
 
 function named(
   root: KubeconfigNode,
-  list: 'clusters' | 'users',
   key: 'cluster' | 'user',
   name: string,
   context: KubeconfigNode,
 ): KubeconfigNode {
+  const list = `${key}s`;
   const entries = root.field(list).items();
   const entry = entries.find((candidate) => candidate.text('name') === name);
   if (!entry) throw context.field(key).error(`names "${name}", which is not in ${list}`);

@@ -66,7 +66,6 @@ function field<T, O extends CheckedOptions<never>>(
   summary: string,
   options: O | undefined,
   misfit: Field['misfit'],
-  nested: Pick<Field, 'members' | 'items'> = {},
 ): Field<T, PresenceOf<O>> {
   return {
     type,
@@ -76,7 +75,6 @@ function field<T, O extends CheckedOptions<never>>(
     gate: options?.gate,
     check: options?.check,
     misfit,
-    ...nested,
   };
 }
 
@@ -273,13 +271,11 @@ export function object<const M extends Fields>(
   members: M,
   options: { gate?: string; default?: JsonValue } = {},
 ): Field<Configured<M>, 'set'> {
-  return field<Configured<M>, { default: JsonValue }>(
-    'object',
-    summary,
-    { default: {}, ...options },
-    mustBeObject,
-    { members },
-  );
+  const filled = { default: {}, ...options };
+  return {
+    ...field<Configured<M>, { default: JsonValue }>('object', summary, filled, mustBeObject),
+    members,
+  };
 }
 
 /** An object whose absence means something of its own. */
@@ -288,7 +284,7 @@ export function optionalObject<const M extends Fields>(
   members: M,
   options: { gate?: string } = {},
 ): Field<Configured<M>, 'optional'> {
-  return field('object', summary, { ...options, pointer: true }, mustBeObject, { members });
+  return { ...field('object', summary, { ...options, pointer: true }, mustBeObject), members };
 }
 
 /** A list of objects with these members; `type` is its name in the reference. */
@@ -300,7 +296,7 @@ export function objects<const M extends Fields>(
 ): Field<Configured<M>[], 'optional'> {
   const misfit = (value: JsonValue) =>
     Array.isArray(value) ? undefined : `must be a list, not ${show(value)}`;
-  return field(type, summary, options, misfit, { items });
+  return { ...field(type, summary, options, misfit), items };
 }
 
 /** Marks a member that every object in a list must have. */

@@ -80,7 +80,8 @@ export function ipBytes(address: string): Buffer {
   if (isIP(address) === 4) return Buffer.from(address.split('.').map(Number));
   if (isIP(address) !== 6 || address.includes('%')) throw new Error(`${address} is not an IP address`);
   // An IPv4 address at the end stands for two groups.
-  const text = address.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_all, a, b, c, d) => {
+  const text = address.replace(/\d+\.\d+\.\d+\.\d+$/, (dotted: string) => {
+    const [a = '', b = '', c = '', d = ''] = dotted.split('.');
     const group = (high: string, low: string) => (Number(high) * 256 + Number(low)).toString(16);
     return `${group(a, b)}:${group(c, d)}`;
   });

@@ -57,9 +57,7 @@ describe('metrics of the life of pods', () => {
   const act = async (
     action: Action,
     outcome: Outcome = { ok: true },
-    ms = 0,
-    aborted = false,
-    of = pod(),
+    { ms = 0, aborted = false, of = pod() } = {},
   ) => {
     const execute = metrics.around(async () => {
       await clock.advance(ms);
@@ -120,8 +118,8 @@ describe('metrics of the life of pods', () => {
       nextBackoffMs: 0,
       reason: '',
     };
-    await act(create, { ok: false, reason: 'X', message: '' }, 0, false, of);
-    await act(create, { ok: true }, 0, false, of);
+    await act(create, { ok: false, reason: 'X', message: '' }, { of });
+    await act(create, { ok: true }, { of });
     assert.equal(await value('kubelet_image_volume_requested_total'), 4);
     assert.equal(await value('kubelet_image_volume_mounted_succeed_total'), 2);
     assert.equal(await value('kubelet_image_volume_mounted_errors_total'), 2);
@@ -140,8 +138,7 @@ describe('metrics of the life of pods', () => {
     await act(
       { kind: 'create-sandbox', attempt: 0, reason: '' },
       { ok: false, reason: 'X', message: '' },
-      0,
-      true,
+      { aborted: true },
     );
     assert.equal(await value('kubelet_started_pods_total'), 0);
   });
@@ -150,7 +147,11 @@ describe('metrics of the life of pods', () => {
     report([]);
     await clock.advance(2000);
     await act({ kind: 'prepare-pod', reason: '' });
-    await act({ kind: 'ensure-image', container: 'setup', attempt: 0, reason: '' }, { ok: true }, 4000);
+    await act(
+      { kind: 'ensure-image', container: 'setup', attempt: 0, reason: '' },
+      { ok: true },
+      { ms: 4000 },
+    );
     await clock.advance(10_000);
     const setup = { id: 'i', name: 'setup', state: 'Exited', exitCode: 0, reason: 'Completed' } as const;
     const containers = [

@@ -5,7 +5,7 @@
  */
 import { closeSync, constants, fstatSync, type Stats } from 'node:fs';
 import { chmod, mkdir, open, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { mountAt } from '../linux/mount-table.ts';
 import { bindMount, unmount } from '../linux/mounts.ts';
 import { openat2, openPathOnly, Resolve } from '../linux/syscalls.ts';
@@ -67,7 +67,7 @@ export async function openPart(volume: number, elements: readonly string[]): Pro
     try {
       child =
         (await openat2(volume, path, how).catch(missing)) ??
-        (await makeDirectory(volume, parent, path, elements[depth - 1]!, mode));
+        (await makeDirectory(volume, parent, path, mode));
     } finally {
       closeSync(parent);
     }
@@ -76,16 +76,10 @@ export async function openPart(volume: number, elements: readonly string[]): Pro
   return parent;
 }
 
-async function makeDirectory(
-  volume: number,
-  parent: number,
-  path: string,
-  name: string,
-  mode: number,
-): Promise<number> {
+async function makeDirectory(volume: number, parent: number, path: string, mode: number): Promise<number> {
   let created = true;
   // Through the descriptor: mkdir follows no link in its last element, and the parent is the one opened.
-  await mkdir(`/proc/self/fd/${parent}/${name}`, { mode }).catch((error: NodeJS.ErrnoException) => {
+  await mkdir(`/proc/self/fd/${parent}/${basename(path)}`, { mode }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw error;
     created = false;
   });

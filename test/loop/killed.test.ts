@@ -47,8 +47,7 @@ async function inWorld<T>(scenario: (world: World) => Promise<T>): Promise<T> {
 /** Starts `pods`, dies at the crossing, starts again, and answers the loop that went on. */
 async function killedAt(
   world: World,
-  index: number,
-  moment: 'before' | 'after',
+  { index, moment }: { index: number; moment: 'before' | 'after' },
   goal: (loop: TestLoop) => Promise<void>,
   pods: readonly Pod[],
 ): Promise<TestLoop> {
@@ -124,7 +123,7 @@ describe('an agent that is killed while a pod starts', () => {
     await atEach(crossings, async (index, moment) => {
       await inWorld(async (world) => {
         const where = `${moment} crossing ${index}, ${crossings[index]}`;
-        const loop = await killedAt(world, index, moment, (next) => next.untilRunning(pod), [pod]);
+        const loop = await killedAt(world, { index, moment }, (next) => next.untilRunning(pod), [pod]);
         assert.deepEqual(world.snapshot(), undisturbed.runtime, where);
         assert.deepEqual(withoutIds(filesOf(world)), undisturbed.files, where);
         assert.deepEqual(loop.errors, [], where);
@@ -150,7 +149,7 @@ describe('an agent that is killed while a pod stops', () => {
         const starting = await startLoop({ world, pods: [pod] });
         await starting.untilRunning(pod);
         await starting.stop();
-        const loop = await killedAt(world, index, moment, (next) => next.untilGone(pod), []);
+        const loop = await killedAt(world, { index, moment }, (next) => next.untilGone(pod), []);
         assert.deepEqual(world.snapshot(), { sandboxes: [], containers: [] }, where);
         assert.equal(existsSync(path.join(world.root, 'pods', pod.metadata.uid)), false, where);
         assert.deepEqual(

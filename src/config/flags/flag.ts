@@ -64,9 +64,8 @@ export function configFlag<T extends FlagType, const F extends string>(
   byDefault: JsonValue,
   field: F,
   summary: string,
-  extra?: Pick<FlagDefinition, 'shorthand' | 'separator'>,
 ): FlagDefinition & { readonly type: T; readonly field: F } {
-  return { type, default: byDefault, field, summary, deprecated: true, ...extra };
+  return { type, default: byDefault, field, summary, deprecated: true };
 }
 
 /** A deprecated flag that no configuration field replaces. */

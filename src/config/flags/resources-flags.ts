@@ -23,9 +23,10 @@ export const resourcesFlags = {
     'enforceNodeAllocatable',
     'Allocatable enforcement levels',
   ),
-  'eviction-hard': configFlag('mapStringString', {}, 'evictionHard', 'Hard eviction thresholds', {
-    separator: '<',
-  }),
+  'eviction-hard': {
+    ...configFlag('mapStringString', {}, 'evictionHard', 'Hard eviction thresholds'),
+    separator: '<' as const,
+  },
   'eviction-max-pod-grace-period': configFlag(
     'int32',
     0,
@@ -44,9 +45,10 @@ export const resourcesFlags = {
     'evictionPressureTransitionPeriod',
     'Hold time before a pressure condition clears',
   ),
-  'eviction-soft': configFlag('mapStringString', {}, 'evictionSoft', 'Soft eviction thresholds', {
-    separator: '<',
-  }),
+  'eviction-soft': {
+    ...configFlag('mapStringString', {}, 'evictionSoft', 'Soft eviction thresholds'),
+    separator: '<' as const,
+  },
   'eviction-soft-grace-period': configFlag(
     'mapStringString',
     {},

@@ -36,7 +36,7 @@ export function checkContainers(context: RuleContext): void {
   });
   const targets = new Set(names);
   spec.ephemeralContainers?.forEach((container, index) => {
-    checkEphemeralContainer(context, `spec.ephemeralContainers[${index}]`, container, names, targets);
+    checkEphemeralContainer(context, `spec.ephemeralContainers[${index}]`, container, { names, targets });
   });
 }
 
@@ -151,8 +151,7 @@ function checkEphemeralContainer(
   context: RuleContext,
   path: string,
   container: EphemeralContainer,
-  names: Set<string>,
-  targets: ReadonlySet<string>,
+  { names, targets }: { readonly names: Set<string>; readonly targets: ReadonlySet<string> },
 ): void {
   const { errors } = context;
   const allowed: EphemeralContainer = { ...container };

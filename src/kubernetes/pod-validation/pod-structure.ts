@@ -174,10 +174,9 @@ const scalars: Readonly<Record<string, ScalarReader>> = {
     typeof value === 'string' ? value : wrongType(pass, path, value, 'a string'),
   bool: (pass, path, value) =>
     typeof value === 'boolean' ? value : wrongType(pass, path, value, 'true or false'),
-  int32: (pass, path, value) => readInteger(pass, path, value, -(2 ** 31), 2 ** 31 - 1),
+  int32: (pass, path, value) => readInteger(pass, path, value, int32),
   // A JavaScript number holds whole numbers exactly to 2⁵³; no field of a pod needs more.
-  int64: (pass, path, value) =>
-    readInteger(pass, path, value, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
+  int64: (pass, path, value) => readInteger(pass, path, value, safeInteger),
   intOrString: (pass, path, value) =>
     typeof value === 'string' ? value : scalars['int32']?.(pass, path, value),
   time: (pass, path, value) => {
@@ -188,7 +187,15 @@ const scalars: Readonly<Record<string, ScalarReader>> = {
   quantity: (pass, path, value) => readQuantity(pass, path, value, false),
 };
 
-function readInteger(pass: Pass, path: string, value: unknown, least: number, most: number): unknown {
+interface Range {
+  readonly least: number;
+  readonly most: number;
+}
+
+const int32: Range = { least: -(2 ** 31), most: 2 ** 31 - 1 };
+const safeInteger: Range = { least: Number.MIN_SAFE_INTEGER, most: Number.MAX_SAFE_INTEGER };
+
+function readInteger(pass: Pass, path: string, value: unknown, { least, most }: Range): unknown {
   if (typeof value !== 'number') return wrongType(pass, path, value, 'a whole number');
   if (Number.isInteger(value) && value >= least && value <= most) return value === 0 ? 0 : value;
   return wrongValue(pass, path, value, `must be a whole number between ${least} and ${most}`);

@@ -109,7 +109,7 @@ function checkRequestsAndLimits(
   for (const [name, text] of Object.entries(resources.requests ?? {})) {
     const request = tryParseQuantity(text);
     const limit = quantityIn(resources.limits, name);
-    if (request) checkRequestAgainstLimit(errors, path, name, request, limit);
+    if (request) checkRequestAgainstLimit(errors, path, name, { request, limit });
   }
 }
 
@@ -117,8 +117,7 @@ function checkRequestAgainstLimit(
   errors: FieldErrors,
   path: string,
   name: string,
-  request: Quantity,
-  limit: Quantity | undefined,
+  { request, limit }: { readonly request: Quantity; readonly limit: Quantity | undefined },
 ): void {
   const at = keyPath(`${path}.requests`, name);
   if (!limit) {

@@ -3,7 +3,7 @@ import { Buffer } from 'node:buffer';
 import type { FieldErrors } from './field-error.ts';
 import { checkDescendingPath } from './path-rules.ts';
 import { isBlank, maxInt32, type RuleContext } from './rule-context.ts';
-import type { Container, PodSecurityContext, SecurityContext } from './unvalidated-pod.ts';
+import type { Container, PodSecurityContext, PodSpec, SecurityContext } from './unvalidated-pod.ts';
 
 type SeccompProfile = NonNullable<SecurityContext['seccompProfile']>;
 type AppArmorProfile = NonNullable<SecurityContext['appArmorProfile']>;
@@ -55,7 +55,7 @@ function checkSysctls(
         name,
         `must have at most ${maxSysctlLength} characters, in parts of lower case letters, digits, - and _ joined by dots`,
       );
-    } else checkSysctlNamespace(errors, at, name, spec.hostNetwork === true, spec.hostIPC === true);
+    } else checkSysctlNamespace(errors, at, name, spec);
     if (seen.has(name)) errors.duplicate(at, name);
     seen.add(name);
   });
@@ -66,15 +66,14 @@ function checkSysctlNamespace(
   errors: FieldErrors,
   path: string,
   name: string,
-  hostNetwork: boolean,
-  hostIpc: boolean,
+  { hostNetwork, hostIPC }: Pick<PodSpec, 'hostNetwork' | 'hostIPC'>,
 ): void {
   const dotted = name.replaceAll('/', '.');
   if (hostNetwork && dotted.startsWith('net.')) {
     errors.invalid(path, name, 'may not be set when `hostNetwork` is true');
   }
   const isIpc = /^(?:kernel\.(?:shm|msg)|fs\.mqueue\.)/.test(dotted) || dotted === 'kernel.sem';
-  if (hostIpc && isIpc) errors.invalid(path, name, 'may not be set when `hostIPC` is true');
+  if (hostIPC && isIpc) errors.invalid(path, name, 'may not be set when `hostIPC` is true');
 }
 
 function checkSeccomp(errors: FieldErrors, path: string, profile: SeccompProfile): void {
