@@ -5,13 +5,8 @@ import { VirtualClock } from '../../concurrency/virtual-clock.ts';
 import type { Image, PullImageRequest } from '../generated/cri.ts';
 import { RuntimeCallError, RuntimeErrorCode } from '../runtime-call-error.ts';
 import type { PullCredential } from './image-access.ts';
-import {
-  type ImageAccess,
-  ImagePuller,
-  type ImagePullerOptions,
-  type ImageRequest,
-  type ImageService,
-} from './image-puller.ts';
+import { ImagePuller, type ImagePullerOptions, type ImageRequest } from './image-puller.ts';
+import type { ImageAccess, ImageService } from './image-pulls.ts';
 import { pullDurationMetric } from './pull-duration-metric.ts';
 import { type PullProgress, progressMessage } from './pull-progress.ts';
 
