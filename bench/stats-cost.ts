@@ -13,6 +13,7 @@ import { CgroupUsageReader } from '../src/linux/cgroup-usage/cgroup-usage-reader
 import type { MeasuredPod } from '../src/stats/measured-pod.ts';
 import { NodeSampler } from '../src/stats/node-sampler.ts';
 import { NodeStats } from '../src/stats/node-stats.ts';
+import { silentLogger } from '../src/telemetry/logger.ts';
 import { median } from './measure.ts';
 
 const { values } = parseArgs({
@@ -121,6 +122,7 @@ try {
     },
     // Every round measures anew.
     ages: { usageMs: -1, disksMs: -1 },
+    logger: silentLogger,
   });
   const asked: Readonly<Record<string, () => Promise<number>>> = {
     '/stats/summary': async () => JSON.stringify(await stats.summary(false)).length,

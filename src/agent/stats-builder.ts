@@ -88,6 +88,7 @@ export async function buildNodeStats(
     volumes,
     machine: await describeMachine(rooms.facts, settings.cluster?.node),
     ages: agesFor(housekeepingMs),
+    logger: logger.with({ logger: 'stats' }),
   });
 }
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, it } from 'node:test';
+import { silentLogger } from '../telemetry/logger.ts';
 import type { MachineDescription } from './cadvisor-metrics.ts';
 import { PlantedMachine, plantedAt, plantedDisks, web } from './fixtures/planted-machine.ts';
 import { agesFor, NodeStats } from './node-stats.ts';
@@ -68,6 +69,7 @@ for (const version of [1, 2] as const) {
         volumes: () => [],
         machine: description,
         ages: agesFor(10_000),
+        logger: silentLogger,
       });
       const asked = read(stats);
       await machine.clock.advance(200);
@@ -213,6 +215,7 @@ describe('/metrics/resource', () => {
         volumes: () => [],
         machine: description,
         ages: agesFor(10_000),
+        logger: silentLogger,
       });
       const read = stats.resourceMetrics(async (bytes) => bytes.toString());
       await machine.clock.advance(200);
@@ -256,6 +259,7 @@ describe('/metrics/resource', () => {
 });
 
 describe('metrics that cannot be measured', () => {
+  const errors: unknown[] = [];
   const broken = new NodeStats({
     nodeName: 'node',
     sampler: { sample: () => Promise.reject(new Error('no /proc')) },
@@ -263,12 +267,16 @@ describe('metrics that cannot be measured', () => {
     volumes: () => [],
     machine: description,
     ages: agesFor(10_000),
+    logger: { ...silentLogger, error: (_, error) => void errors.push(error) },
   });
 
-  it('say so in the scrape', async () => {
-    const families = parse(await broken.resourceMetrics(async (bytes) => bytes.toString()));
-    assert.equal(families.get('resource_scrape_error')?.series[0]?.value, 1);
-    assert.equal(families.get('scrape_error')?.series[0]?.value, 1);
+  it('say so in the scrape, and why in the log, once', async () => {
+    for (let scrape = 0; scrape < 2; scrape++) {
+      const families = parse(await broken.resourceMetrics(async (bytes) => bytes.toString()));
+      assert.equal(families.get('resource_scrape_error')?.series[0]?.value, 1);
+      assert.equal(families.get('scrape_error')?.series[0]?.value, 1);
+    }
+    assert.deepEqual(errors.map(String), ['Error: no /proc']);
   });
 
   it('fail the scrape of containers', async () => {
@@ -290,6 +298,7 @@ describe('the texts of two scrapers at once', () => {
         volumes: () => [],
         machine: description,
         ages: agesFor(10_000),
+        logger: silentLogger,
       });
       const slow = Promise.withResolvers<void>();
       let kept: Buffer | undefined;

@@ -6,6 +6,7 @@
  */
 import type { UsageDetail } from '../linux/cgroup-usage/cgroup-usage.ts';
 import { ExpositionWriter } from '../telemetry/exposition-writer.ts';
+import type { Logger } from '../telemetry/logger.ts';
 import { type MachineDescription, writeCadvisorMetrics } from './cadvisor-metrics.ts';
 import type { DiskSample, DiskUsage } from './disk-usage.ts';
 import type { NodeSample } from './node-sample.ts';
@@ -35,6 +36,7 @@ export interface NodeStatsOptions {
   readonly volumes: VolumeSource;
   readonly machine: MachineDescription;
   readonly ages: StatsAges;
+  readonly logger: Logger;
 }
 
 /** Figures of cgroups are not kept longer than this, milliseconds, however seldom disks are looked at. */
@@ -49,6 +51,7 @@ export class NodeStats {
   readonly #options: NodeStatsOptions;
   /** Texts grow to the same size again and again; each keeps its memory. */
   #free: ExpositionWriter[] = [];
+  #isFailing = false;
 
   constructor(options: NodeStatsOptions) {
     this.#options = options;
@@ -62,9 +65,19 @@ export class NodeStats {
     return fullSummary(nodeName, sample, disks, volumes);
   }
 
-  /** The text of `/metrics/resource`. A failure to measure is told in it, as on a kubelet. */
+  /** The text of `/metrics/resource`. A failure to measure is told in it, as on a kubelet; the log says why. */
   async resourceMetrics<T>(send: (text: Buffer) => Promise<T>): Promise<T> {
-    const sample = await this.#sample('core').catch(() => undefined);
+    let sample: NodeSample | undefined;
+    try {
+      sample = await this.#sample('core');
+      this.#isFailing = false;
+    } catch (error) {
+      // Once, however often scrapers ask.
+      if (!this.#isFailing) {
+        this.#options.logger.error('Measuring the node failed; /metrics/resource has no figures', error);
+      }
+      this.#isFailing = true;
+    }
     return await this.#write((writer) => {
       if (sample) writeResourceMetrics(writer, sample);
       else writeResourceError(writer);
