@@ -48,6 +48,7 @@ export function nodeRoutes(input: NodeRoutesInput): NodeRoute[] {
     ...systemLogRoutes({
       enabled: handlers.systemLogs,
       queries: handlers.systemLogQueries,
+      clock,
       directory: systemLogDirectory,
       searchPath: process.env['PATH'] ?? '/usr/bin:/bin',
     }),

@@ -13,10 +13,26 @@ import { openat2, openPathOnly, Resolve } from '../linux/syscalls.ts';
 const workingDirectory = -100;
 /** Links have been followed before: one that turns up now has been put there since. */
 const bounds = Resolve.beneath | Resolve.noSymlinks | Resolve.noMagicLinks;
-const nowhere = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'EXDEV', 'ENAMETOOLONG', 'EACCES']);
+/** The last is Node's, for a path with a NUL in it. */
+const nowhere = new Set([
+  'ENOENT',
+  'ENOTDIR',
+  'ELOOP',
+  'EXDEV',
+  'ENAMETOOLONG',
+  'EACCES',
+  'ERR_INVALID_ARG_VALUE',
+]);
+
+export interface FileBeneath {
+  readonly kind: 'file';
+  readonly file: FileHandle;
+  readonly size: number;
+  readonly modified: Date;
+}
 
 export type FoundBeneath =
-  | { readonly kind: 'file'; readonly file: FileHandle; readonly size: number; readonly modified: Date }
+  | FileBeneath
   /** Its real place, for listing. */
   | { readonly kind: 'directory'; readonly path: string };
 

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { connect } from 'node:tls';
 import fc from 'fast-check';
+import { VirtualClock } from '../concurrency/virtual-clock.ts';
 import { accessOf } from './access.ts';
 import { examplePath, nodeEndpoints } from './fixtures/endpoint-facts.ts';
 import { everybody, startWorld, type World } from './fixtures/node-server-world.ts';
@@ -90,7 +91,16 @@ describe('requests', () => {
     await symlink('../secret', join(root, 'outside'));
     await symlink(directory, join(root, 'pods', 'up'));
     world = await startWorld({
-      routes: [echo, ...systemLogRoutes({ enabled: true, queries: true, directory: root, searchPath: '' })],
+      routes: [
+        echo,
+        ...systemLogRoutes({
+          enabled: true,
+          queries: true,
+          directory: root,
+          searchPath: '',
+          clock: new VirtualClock(),
+        }),
+      ],
       access: everybody,
     });
   });

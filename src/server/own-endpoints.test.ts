@@ -126,7 +126,13 @@ describe('/logs/', () => {
     await symlink('../secret', join(root, 'outside'));
     await symlink('/', join(root, 'top'));
     await promisify(execFile)('mkfifo', [join(root, 'pipe')]);
-    const routes = systemLogRoutes({ enabled, queries: false, directory: root, searchPath: '' });
+    const routes = systemLogRoutes({
+      enabled,
+      queries: false,
+      directory: root,
+      searchPath: '',
+      clock: new VirtualClock(),
+    });
     const world = await startWorld({ routes, access: everybody });
     return {
       ...world,

@@ -11,6 +11,7 @@ import { createInterface } from 'node:readline';
 import { PassThrough, type Readable, type Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
+import type { Clock } from '../concurrency/clock.ts';
 import { openBeneath } from './beneath.ts';
 import type { Exchange } from './route.ts';
 import type { ServiceLogQuery } from './system-log-query.ts';
@@ -20,9 +21,11 @@ export interface ServiceLogOptions {
   readonly directory: string;
   /** Where `journalctl` is looked for: a `PATH`. */
   readonly searchPath: string;
-  /** 30,000 ms for a whole answer. */
-  readonly timeoutMs: number;
+  readonly clock: Clock;
 }
+
+/** For a whole answer. */
+const timeoutMs = 30_000;
 
 /** Resolves when the answer is complete, however it ended. */
 export async function sendServiceLogs(
@@ -37,7 +40,9 @@ export async function sendServiceLogs(
     ...(isGzip && { 'content-encoding': 'gzip' }),
   });
   if (method === 'HEAD') return void response.end();
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(options.timeoutMs)]);
+  const time = new AbortController();
+  const cancel = options.clock.after(timeoutMs, () => time.abort());
+  const limit = AbortSignal.any([signal, time.signal]);
   const text = new PassThrough();
   const sent = isGzip ? pipeline(text, createGzip({ level: 1 }), response) : pipeline(text, response);
   // Who leaves early needs no end; `signal` has told.
@@ -46,7 +51,9 @@ export async function sendServiceLogs(
     await writeLogs(query, text, { ...options, limit });
   } catch (error) {
     if (!limit.aborted) throw error;
-    if (!signal.aborted) text.write(`\nnot all of it: no end within ${options.timeoutMs / 1000} s\n`);
+    if (!signal.aborted) text.write(`\nnot all of it: no end within ${timeoutMs / 1000} s\n`);
+  } finally {
+    cancel();
   }
   text.end();
   await sent.catch(() => {});
@@ -64,9 +71,7 @@ async function writeLogs(query: ServiceLogQuery, text: Writable, options: Limite
   const { services: _, ...switches } = query;
   if (Object.keys(switches).some((name) => name !== 'kind')) {
     const names = inFiles.join(', ');
-    text.write(
-      `\noptions present and query resolved to log files for ${names}\ntry without specifying options\n`,
-    );
+    text.write(`\n${names}: not in the journal, and a log file is sent as it is; ask without options\n`);
     return;
   }
   for (const service of inFiles) await writeFileLog(service, text, options);
@@ -77,6 +82,8 @@ async function journaledUnits(options: Limited): Promise<ReadonlySet<string>> {
   const units = new Set<string>();
   const child = journalctl(['--field=_SYSTEMD_UNIT'], options);
   const ended = endOf(child);
+  // A pipe that nobody reads would stop it once it is full.
+  child.stderr!.resume();
   for await (const unit of createInterface({ input: child.stdout! })) units.add(unit);
   await ended;
   options.limit.throwIfAborted();
@@ -101,7 +108,7 @@ async function writeJournal(query: ServiceLogQuery, text: Writable, options: Lim
   );
   const ended = endOf(child);
   await Promise.all([copy(child.stdout!, text, options.limit), copy(child.stderr!, text, options.limit)]);
-  if ((await ended) === 'not run') text.write('\nerror: journal output not available\n');
+  if ((await ended) === 'not run') text.write('\nthe journal cannot be read: journalctl does not start\n');
 }
 
 function journalctl(args: readonly string[], { searchPath, limit }: Limited): ChildProcess {
@@ -141,5 +148,5 @@ async function writeFileLog(service: string, text: Writable, { directory, limit 
       await found.file.close();
     }
   }
-  text.write(`\nlog not found for ${service}\n`);
+  text.write(`\n${service}: neither in the journal nor a file below ${directory}\n`);
 }

@@ -25,48 +25,53 @@ const mostServices = 4;
 const longestName = 256;
 const mostLines = 100_000;
 const longestPattern = 1024;
-const options = ['sinceTime', 'untilTime', 'tailLines', 'pattern', 'boot'] as const;
+const optionNames = ['sinceTime', 'untilTime', 'tailLines', 'pattern', 'boot'] as const;
+type OptionName = (typeof optionNames)[number];
 
 /** Undefined when nothing is asked for, so that the directory is meant. */
 export function readSystemLogQuery(parameters: URLSearchParams): SystemLogQuery | undefined {
-  const given = options.filter((name) => (parameters.get(name) ?? '') !== '');
-  const isAsked = parameters.has('query');
-  if (!isAsked && given.length === 0) return undefined;
-  const queries = parameters.getAll('query').filter((text) => text.trim() !== '');
-  const unreadable: string[] = [];
-  if (isAsked && queries.length === 0) unreadable.push('query: Invalid value: query cannot be empty');
-  const text = (name: (typeof options)[number]) => (given.includes(name) ? parameters.get(name)! : undefined);
-  const since = time(text('sinceTime'));
-  const until = time(text('untilTime'));
-  const tailLines = wholeNumber(text('tailLines'));
-  const boot = wholeNumber(text('boot'));
-  for (const [name, value] of Object.entries({ sinceTime: since, untilTime: until })) {
-    if (Number.isNaN(value))
-      unreadable.push(`${name}: Invalid value: ${quoted(parameters, name)}: invalid time format`);
+  const asked = parameters.getAll('query');
+  const given = new Map<OptionName, string>();
+  for (const name of optionNames) {
+    const text = parameters.get(name) ?? '';
+    if (text !== '') given.set(name, text);
   }
-  for (const [name, value] of Object.entries({ tailLines, boot })) {
-    if (Number.isNaN(value))
-      unreadable.push(`${name}: Invalid value: ${quoted(parameters, name)}: not a number`);
-  }
-  if (unreadable.length > 0) return refused(400, unreadable);
+  if (asked.length === 0 && given.size === 0) return undefined;
 
-  const pattern = text('pattern');
-  const files = queries.filter((name) => /[/\\]/.test(name));
-  const services = queries.filter((name) => !files.includes(name));
-  const wrong = [
-    ...services.flatMap(wrongName),
-    ...wrongChoice(files, services, given.length > 0),
-    ...(since !== undefined && until !== undefined && since > until
-      ? ['untilTime: Invalid value: must be after `sinceTime`']
-      : []),
-    ...(boot !== undefined && boot > 0 ? [`boot: Invalid value: ${boot}: must be less than 1`] : []),
-    ...(tailLines !== undefined && (tailLines < 0 || tailLines > mostLines)
-      ? [`tailLines: Invalid value: ${tailLines}: must be between 0 and ${mostLines}, inclusive`]
-      : []),
-    ...(pattern === undefined ? [] : wrongPattern(pattern)),
-  ];
-  if (wrong.length > 0) return refused(406, wrong);
-  if (files.length > 0) return { kind: 'file', path: files[0]! };
+  const problems: string[] = [];
+  const read = (name: OptionName, parse: (text: string) => number | undefined, form: string) => {
+    const text = given.get(name);
+    const value = text === undefined ? undefined : parse(text);
+    if (text !== undefined && value === undefined) problems.push(`${name}=${shown(text)} is not ${form}`);
+    return value;
+  };
+  const names = asked.filter((text) => text.trim() !== '');
+  if (asked.length > names.length && names.length === 0) {
+    problems.push('query= names nothing; give a service (query=kubelet) or a file (query=/messages)');
+  }
+  const since = read('sinceTime', epochSeconds, 'a time such as 2026-03-01T12:00:00Z');
+  const until = read('untilTime', epochSeconds, 'a time such as 2026-03-01T12:00:00Z');
+  const tailLines = read('tailLines', wholeNumber, 'a whole number');
+  const boot = read('boot', wholeNumber, 'a whole number');
+  if (problems.length > 0) return refused(400, problems);
+
+  const isPath = (name: string) => /[/\\]/.test(name);
+  const files = names.filter(isPath);
+  const services = names.filter((name) => !isPath(name));
+  const pattern = given.get('pattern');
+  problems.push(...wrongTarget(files, services, [...given.keys()]), ...services.flatMap(wrongName));
+  if (since !== undefined && until !== undefined && until < since) {
+    problems.push('untilTime is before sinceTime');
+  }
+  if (tailLines !== undefined && (tailLines < 0 || tailLines > mostLines)) {
+    problems.push(`tailLines=${tailLines}: from 0 to ${mostLines} lines can be asked for`);
+  }
+  if (boot !== undefined && boot > 0) problems.push(`boot=${boot}: 0 is this boot, -1 the one before it`);
+  if (pattern !== undefined) problems.push(...wrongPattern(pattern));
+  if (problems.length > 0) return refused(406, problems);
+
+  const [path] = files;
+  if (path !== undefined) return { kind: 'file', path };
   return {
     kind: 'services',
     services,
@@ -78,58 +83,57 @@ export function readSystemLogQuery(parameters: URLSearchParams): SystemLogQuery 
   };
 }
 
-function wrongName(name: string): string[] {
-  const shown = JSON.stringify(name.slice(0, longestName));
-  if (name.length > longestName)
-    return [`query: Invalid value: ${shown}: longer than ${longestName} characters`];
-  // Neither an option of journalctl nor a step out of a directory.
-  if (!/^[\w.:@][\w.:@-]*$/.test(name) || /^\.+$/.test(name)) {
-    return [`query: Invalid value: ${shown}: input contains unsupported characters`];
+/** Up to four services, or one file without options. */
+function wrongTarget(
+  files: readonly string[],
+  services: readonly string[],
+  options: readonly OptionName[],
+): string[] {
+  if (files.length === 0 && services.length === 0) {
+    return [`${options.join(', ')} without a service; add query=NAME`];
   }
-  return [];
-}
-
-function wrongChoice(files: readonly string[], services: readonly string[], hasOptions: boolean): string[] {
-  if (files.length === 0 && services.length === 0)
-    return ['query: Required value: cannot be empty with options'];
   if (services.length > mostServices) {
-    return [`query: Too many: ${services.length}: must have at most ${mostServices} items`];
+    return [`query names ${services.length} services; ask for ${mostServices} at a time`];
   }
   if (files.length === 0) return [];
-  if (services.length > 0) return ['query: Invalid value: cannot specify a file and service'];
-  if (files.length > 1) return ['query: Invalid value: cannot specify more than one file'];
-  return hasOptions ? ['query: Invalid value: cannot specify file with options'] : [];
+  if (services.length > 0) return ['query names a file and a service; ask for one after the other'];
+  if (files.length > 1) return [`query names ${files.length} files; ask for one after the other`];
+  return options.length === 0 ? [] : [`a file is sent as it is; leave ${options.join(', ')} away`];
+}
+
+function wrongName(name: string): string[] {
+  if (name.length > longestName) return [`query=${shown(name)}: a name has up to ${longestName} characters`];
+  // Neither an option of journalctl nor a step out of a directory.
+  if (/^[\w.:@][\w.:@-]*$/.test(name) && !/^\.+$/.test(name)) return [];
+  return [`query=${shown(name)}: names of services are made of letters, digits and _ . : @ -`];
 }
 
 function wrongPattern(pattern: string): string[] {
-  const wrong = (why: string) => [`pattern: Invalid value: ${why}`];
-  if (pattern.length > longestPattern) return wrong(`longer than ${longestPattern} characters`);
-  if (pattern.includes('\0')) return wrong('contains a NUL');
+  if (pattern.length > longestPattern) return [`pattern has more than ${longestPattern} characters`];
+  if (pattern.includes('\0')) return ['pattern has a NUL in it'];
   try {
     // Switches such as `(?i)` at the beginning are known to journalctl, and not here.
     void new RegExp(pattern.replace(/^\(\?[a-zA-Z]+\)/, ''));
     return [];
   } catch (error) {
-    return wrong((error as Error).message);
+    return [`pattern: ${(error as Error).message}`];
   }
 }
 
-const quoted = (parameters: URLSearchParams, name: string) =>
-  JSON.stringify((parameters.get(name) ?? '').slice(0, longestName));
+const shown = (text: string) => JSON.stringify(text.slice(0, longestName));
 
-function refused(status: 400 | 406, reasons: readonly string[]): SystemLogQuery {
-  const text = reasons.length === 1 ? reasons[0]! : `[${reasons.join(', ')}]`;
-  return { kind: 'refused', status, text: `${text}\n` };
+/** One line for each problem. */
+function refused(status: 400 | 406, problems: readonly string[]): SystemLogQuery {
+  return { kind: 'refused', status, text: `${problems.join('\n')}\n` };
 }
 
-/** Epoch seconds; NaN for what is no RFC 3339 time. */
-function time(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
+/** Of an RFC 3339 time. */
+function epochSeconds(text: string): number | undefined {
   const isTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/.test(text);
-  return isTime ? Math.floor(Date.parse(text) / 1000) : Number.NaN;
+  const milliseconds = isTime ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(milliseconds) ? undefined : Math.floor(milliseconds / 1000);
 }
 
-function wholeNumber(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  return /^[+-]?\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+function wholeNumber(text: string): number | undefined {
+  return /^[+-]?\d{1,9}$/.test(text) ? Number(text) : undefined;
 }

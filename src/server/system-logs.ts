@@ -7,7 +7,8 @@
  */
 import { opendir } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
-import { openBeneath } from './beneath.ts';
+import type { Clock } from '../concurrency/clock.ts';
+import { type FileBeneath, openBeneath } from './beneath.ts';
 import type { Exchange, NodeRoute } from './route.ts';
 import { sendText } from './router.ts';
 import { sendServiceLogs } from './service-logs.ts';
@@ -25,13 +26,11 @@ export interface SystemLogOptions {
   readonly directory: string;
   /** Where `journalctl` is looked for: a `PATH`. */
   readonly searchPath: string;
-  /** How long one query may take; 30,000 ms by default. */
-  readonly queryMs?: number;
+  readonly clock: Clock;
 }
 
 /** Queries beyond this are turned away: each may have the whole journal read. */
 const mostQueries = 4;
-const usualQueryMs = 30_000;
 
 export function systemLogRoutes(options: SystemLogOptions): NodeRoute[] {
   const { enabled, directory } = options;
@@ -50,7 +49,7 @@ export function systemLogRoutes(options: SystemLogOptions): NodeRoute[] {
 
 /** Answers exchanges that query something, and tells whether it has. */
 function queryAnswers(options: SystemLogOptions): (exchange: Exchange) => Promise<boolean> {
-  const { queries, directory, searchPath, queryMs: timeoutMs = usualQueryMs } = options;
+  const { queries, directory, searchPath, clock } = options;
   let going = 0;
   return async (exchange) => {
     const { response } = exchange;
@@ -61,19 +60,15 @@ function queryAnswers(options: SystemLogOptions): (exchange: Exchange) => Promis
     } else if (query.kind === 'file') {
       const path = query.path.replace(/^\/+/, '');
       const found = await openBeneath(directory, path);
-      if (found?.kind === 'file') {
-        await found.file.close();
-        await sendBeneath(directory, { ...exchange, response, rest: path, path: `/logs/${path}` });
-      } else {
-        sendText(response, 406, `query: Invalid value: ${JSON.stringify(query.path)}: no such file\n`);
-      }
+      if (found?.kind === 'file') await sendFile(found, { ...exchange, response, rest: path });
+      else sendText(response, 406, `query=${JSON.stringify(query.path)}: no such file below ${directory}\n`);
     } else if (going >= mostQueries) {
       response.setHeader('retry-after', '1');
       sendText(response, 429, `${mostQueries} queries are being answered; try again when one has ended\n`);
     } else {
       going++;
       try {
-        await sendServiceLogs(query, exchange, { directory, searchPath, timeoutMs });
+        await sendServiceLogs(query, exchange, { directory, searchPath, clock });
       } finally {
         going--;
       }
@@ -82,10 +77,7 @@ function queryAnswers(options: SystemLogOptions): (exchange: Exchange) => Promis
   };
 }
 
-async function sendBeneath(
-  directory: string,
-  exchange: Pick<Exchange, 'response' | 'rest' | 'path' | 'headers' | 'method' | 'signal'>,
-): Promise<void> {
+async function sendBeneath(directory: string, exchange: Exchange): Promise<void> {
   const { response, rest, path } = exchange;
   const found = await openBeneath(directory, rest);
   if (!found) return sendText(response, 404, '404: Page Not Found');
@@ -96,9 +88,18 @@ async function sendBeneath(
     const name = encodeURIComponent(path.slice(path.lastIndexOf('/') + 1));
     return void response.writeHead(301, { location: `${name}/` }).end();
   }
+  if (!endsAsDirectory) return await sendFile(found, exchange);
+  await found.file.close();
+  sendText(response, 404, '404: Page Not Found');
+}
+
+/** Sends a file, or the part of it that is asked for, and closes it. */
+async function sendFile(
+  { size, modified, file }: FileBeneath,
+  exchange: Pick<Exchange, 'response' | 'rest' | 'headers' | 'method' | 'signal'>,
+): Promise<void> {
+  const { response, rest } = exchange;
   try {
-    if (endsAsDirectory) return sendText(response, 404, '404: Page Not Found');
-    const { size, modified, file } = found;
     const part = requestedPart(exchange.headers.range, size);
     if (part === 'none') {
       response.setHeader('content-range', `bytes */${size}`);
@@ -118,7 +119,7 @@ async function sendBeneath(
     const content = file.createReadStream({ start, end, autoClose: false });
     await pipeline(content, response, { signal: exchange.signal });
   } finally {
-    await found.file.close();
+    await file.close();
   }
 }
 
