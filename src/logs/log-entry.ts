@@ -1,7 +1,7 @@
 /**
- * One line of a log file, mostly of a CRI one: `<RFC 3339 time> <stdout|stderr> <tags> <content>`. The first tag is `F` for a
- * whole line or the last part of one, `P` for a part that goes on. Entries are read in place: positions in
- * the block, no string and no copy. Lines that Docker wrote are in `docker-log-entry.ts`.
+ * One line of a log file, as CRI has it: `<RFC 3339 time> <stdout|stderr> <tags> <content>`. The first tag is
+ * `F` for a whole line or the last part of one, `P` for a part that goes on. Entries are read in place:
+ * positions in the block, no string and no copy. Lines that Docker wrote are in `docker-log-entry.ts`.
  */
 
 export const streams = { stdout: 1, stderr: 2 } as const;

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, it } from 'node:test';
-import { silentLogger } from '../telemetry/logger.ts';
+import { type Logger, silentLogger } from '../telemetry/logger.ts';
 import type { MachineDescription } from './cadvisor-metrics.ts';
 import { PlantedMachine, plantedAt, plantedDisks, web } from './fixtures/planted-machine.ts';
-import { agesFor, NodeStats } from './node-stats.ts';
+import { agesFor, NodeStats, type NodeStatsOptions } from './node-stats.ts';
 
 const description: MachineDescription = {
   bootId: 'boot',
@@ -19,6 +19,18 @@ const description: MachineDescription = {
   kernelVersion: '6.12.0',
   osVersion: 'Debian "13"',
 };
+
+function statsOf({ sampler }: Pick<NodeStatsOptions, 'sampler'>, logger: Logger = silentLogger): NodeStats {
+  return new NodeStats({
+    nodeName: 'node',
+    sampler,
+    disks: { sample: async () => plantedDisks() },
+    volumes: () => [],
+    machine: description,
+    ages: agesFor(10_000),
+    logger,
+  });
+}
 
 interface Series {
   readonly labels: Readonly<Record<string, string>>;
@@ -62,15 +74,7 @@ for (const version of [1, 2] as const) {
 
     async function text(read: (stats: NodeStats) => Promise<string>): Promise<string> {
       machine = new PlantedMachine(version);
-      const stats = new NodeStats({
-        nodeName: 'node',
-        sampler: machine.sampler,
-        disks: { sample: async () => plantedDisks() },
-        volumes: () => [],
-        machine: description,
-        ages: agesFor(10_000),
-        logger: silentLogger,
-      });
+      const stats = statsOf(machine);
       const asked = read(stats);
       await machine.clock.advance(200);
       return await asked;
@@ -208,15 +212,7 @@ describe('/metrics/resource', () => {
   it('holds all that metrics-server makes a node and its pods of, and nothing it would stumble over', async () => {
     const machine = new PlantedMachine(2);
     try {
-      const stats = new NodeStats({
-        nodeName: 'node',
-        sampler: machine.sampler,
-        disks: { sample: async () => plantedDisks() },
-        volumes: () => [],
-        machine: description,
-        ages: agesFor(10_000),
-        logger: silentLogger,
-      });
+      const stats = statsOf(machine);
       const read = stats.resourceMetrics(async (bytes) => bytes.toString());
       await machine.clock.advance(200);
       const families = parse(await read);
@@ -260,15 +256,10 @@ describe('/metrics/resource', () => {
 
 describe('metrics that cannot be measured', () => {
   const errors: unknown[] = [];
-  const broken = new NodeStats({
-    nodeName: 'node',
-    sampler: { sample: () => Promise.reject(new Error('no /proc')) },
-    disks: { sample: async () => plantedDisks() },
-    volumes: () => [],
-    machine: description,
-    ages: agesFor(10_000),
-    logger: { ...silentLogger, error: (_, error) => void errors.push(error) },
-  });
+  const broken = statsOf(
+    { sampler: { sample: () => Promise.reject(new Error('no /proc')) } },
+    { ...silentLogger, error: (_, error) => void errors.push(error) },
+  );
 
   it('say so in the scrape, and why in the log, once', async () => {
     for (let scrape = 0; scrape < 2; scrape++) {
@@ -291,15 +282,7 @@ describe('the texts of two scrapers at once', () => {
   it('do not share memory', async () => {
     const machine = new PlantedMachine(2);
     try {
-      const stats = new NodeStats({
-        nodeName: 'node',
-        sampler: machine.sampler,
-        disks: { sample: async () => plantedDisks() },
-        volumes: () => [],
-        machine: description,
-        ages: agesFor(10_000),
-        logger: silentLogger,
-      });
+      const stats = statsOf(machine);
       const slow = Promise.withResolvers<void>();
       let kept: Buffer | undefined;
       const first = stats.cadvisorMetrics(async (bytes) => {

@@ -422,7 +422,7 @@ suite('a critical pod that does not fit', () => {
       phase: 'Failed',
       reason: 'Preempting',
       message: 'Preempted in order to admit critical pod',
-      disruption: 'Pod was preempted by Kubelet to accommodate a critical pod.',
+      disruption: 'This node has ended the pod to make room for a critical one.',
       graceSeconds: 7,
     });
     assert.equal(node.events[0], 'victim Warning Preempting: Preempted in order to admit critical pod');
@@ -440,7 +440,7 @@ suite('a critical pod that does not fit', () => {
     assert.equal(node.status('victim')?.reason, 'Preempting');
     assert.equal(
       node.condition('victim', 'DisruptionTarget'),
-      'True TerminationByKubelet: Pod was preempted by Kubelet to accommodate a critical pod.',
+      'True TerminationByKubelet: This node has ended the pod to make room for a critical one.',
     );
     assert.ok(node.done.includes('critical write-record'));
     assert.equal(node.workers.get('uid-bystander')?.memory.terminal, undefined);
@@ -517,7 +517,7 @@ suite('a critical pod that does not fit', () => {
     assert.equal(node.status('critical')?.reason, 'UnexpectedAdmissionError');
     assert.match(
       node.status('critical')?.message ?? '',
-      /no set of running pods found to reclaim resources: \[\(res: cpu, q: 501\), \]$/,
+      /all that may end for this one would not free 501 of cpu$/,
     );
     assert.equal(node.workers.get('uid-victim')?.memory.terminal, undefined);
 

@@ -62,7 +62,7 @@ export const preempted = {
   phase: 'Failed',
   reason: 'Preempting',
   message: 'Preempted in order to admit critical pod',
-  disruption: 'Pod was preempted by Kubelet to accommodate a critical pod.',
+  disruption: 'This node has ended the pod to make room for a critical one.',
 } as const satisfies TerminalVerdict;
 
 /** How long a pod waits, milliseconds. */
@@ -203,14 +203,14 @@ function lastCounted({ leaving, unwanted }: Occupants): readonly Pod[] {
 
 /** As Kubernetes tells it that nobody can make enough room. */
 function noRoom(short: readonly Shortage[]): Refusal {
-  const missing = short.map(({ name, requested, used, capacity }) => {
-    return `(res: ${name}, q: ${used + requested - capacity}), `;
-  });
+  const missing = short.map(
+    ({ name, requested, used, capacity }) => `${used + requested - capacity} of ${name}`,
+  );
   return {
     reason: 'UnexpectedAdmissionError',
     message:
       'Unexpected error while attempting to recover from admission failure: preemption: error finding a set ' +
-      `of pods to preempt: no set of running pods found to reclaim resources: [${missing.join('')}]`,
+      `of pods to preempt: all that may end for this one would not free ${missing.join(' and ')}`,
   };
 }
 

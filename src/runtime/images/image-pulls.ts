@@ -73,6 +73,8 @@ export interface Pulled {
 const usualParallelPulls = 8;
 /** A pull that takes longer no longer counts, so that slow registries cannot hold up all others. */
 const usualHoldMs = 60_000;
+
+/** The pulls that are under way, and those that wait for their turn. */
 export class ImagePulls {
   readonly #images: ImageService;
   readonly #clock: Clock;
