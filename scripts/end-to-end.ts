@@ -32,7 +32,7 @@ import { parseArgs } from 'node:util';
 import { demoImages, importDemoImages } from './machine/demo-images.ts';
 import { createOwnCgroup, removeOwnCgroup } from './machine/own-cgroup.ts';
 import { startPrivateContainerd, stopPrivateContainerd } from './machine/private-containerd.ts';
-import { type ProcessEntry, readProcess, unmountBelow } from './machine/teardown.ts';
+import { endProcessesOf, type ProcessEntry, readProcess, unmountBelow } from './machine/teardown.ts';
 
 const checkout = join(import.meta.dirname, '..');
 
@@ -64,10 +64,15 @@ async function runTests(
 
 const parent = '/var/tmp';
 const prefix = 'kubelet-ts-e2e-';
+/** For agent roots, logs and manifests. */
+const workDirectory = (directory: string): string => join(directory, 'work');
+
 /** Names the process that works in a directory, so that one that was killed can be told from one at work. */
 const ownerFile = (directory: string): string => join(directory, 'owner.json');
 
 async function takeDown(directory: string): Promise<void> {
+  // Agents of tests that were killed themselves would go on making what is taken down here.
+  await endProcessesOf(workDirectory(directory));
   await stopPrivateContainerd(join(directory, 'containerd'), { data: true });
   await removeOwnCgroup(basename(directory));
   await unmountBelow(directory);
@@ -104,7 +109,7 @@ async function main(): Promise<number> {
   writeFileSync(ownerFile(directory), JSON.stringify(readProcess(process.pid)));
   const cgroup = basename(directory);
   const containerdDirectory = join(directory, 'containerd');
-  const work = join(directory, 'work');
+  const work = workDirectory(directory);
   try {
     mkdirSync(work);
     const containerd = await startPrivateContainerd({

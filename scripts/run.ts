@@ -172,9 +172,9 @@ async function tellWhereToLook(
 
 /** Lets the agent itself end all pods: it is started once more with nothing that should run. */
 async function endPods(endpoint: string, flags: readonly string[]): Promise<void> {
-  const ready = async (): Promise<string[]> =>
-    (await listSandboxes(endpoint)).filter((sandbox) => sandbox.ready).map(({ pod }) => pod);
-  const pods = await ready();
+  // A sandbox whose processes have ended still has a network to be taken down, so none may be left at all.
+  const pending = async (): Promise<string[]> => (await listSandboxes(endpoint)).map(({ pod }) => pod);
+  const pods = await pending();
   if (pods.length === 0) return;
   say(`ending ${pods.length} pods`);
   mkdirSync(paths.noManifests, { recursive: true });
@@ -188,7 +188,7 @@ async function endPods(endpoint: string, flags: readonly string[]): Promise<void
   let left = pods;
   while (left.length > 0 && agent.running() && Date.now() < deadline) {
     await pause(200);
-    left = await ready();
+    left = await pending();
   }
   if (left.length > 0) {
     say(`${left.join(', ')} did not end by the agent and will be killed; see ${paths.agentLog}`);

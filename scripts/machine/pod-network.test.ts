@@ -8,6 +8,7 @@ import {
   renderNetworkConfiguration,
   routedRanges,
   ruleRemovalScript,
+  sandboxChains,
 } from './pod-network.ts';
 
 const network: PodNetwork = {
@@ -145,4 +146,23 @@ test('rules of the firewall plugin are known by their addresses', () => {
   );
   assert.match(shared, /^-D CNI-FORWARD -s 10\.250\.192\.9\/32 -j ACCEPT$/m);
   assert.doesNotMatch(shared, /10\.88\.0\.5|^-[XF]/m);
+});
+
+test('chains that a plugin left empty are known by the sandboxes they were made for', () => {
+  const sandbox = 'a'.repeat(64);
+  const chains = sandboxChains(network, sandbox);
+  assert.deepEqual(
+    chains.map((chain) => chain.length),
+    [28, 28],
+  );
+  const saved = ['*nat', ...chains.map((chain) => `:${chain} - [0:0]`), ':CNI-other - [0:0]', 'COMMIT', ''];
+  assert.equal(ruleRemovalScript(saved.join('\n'), network), '');
+  const script = ruleRemovalScript(saved.join('\n'), network, [sandbox]);
+  assert.deepEqual(script.split('\n'), [
+    '*nat',
+    ...chains.map((chain) => `-F ${chain}`),
+    ...chains.map((chain) => `-X ${chain}`),
+    'COMMIT',
+    '',
+  ]);
 });

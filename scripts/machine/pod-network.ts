@@ -3,7 +3,7 @@
  * directory, so that several can run side by side and each can find what is its own after a crash.
  */
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { findProgram, runCommand } from './command.ts';
 
@@ -120,18 +120,35 @@ export async function forwardingDenied(): Promise<boolean> {
 
 const sharedChains = /^CNI-(HOSTPORT-(DNAT|SETMARK|MASQ)|FORWARD|ADMIN)$/;
 
+/** The chains that the plugins make for one sandbox: for masquerading, and for its host ports. */
+export function sandboxChains(network: PodNetwork, sandbox: string): string[] {
+  const hash = createHash('sha512').update(`${network.name}${sandbox}`).digest('hex');
+  return ['CNI-', 'CNI-DN-'].map((prefix) => `${prefix}${hash}`.slice(0, longestChain));
+}
+
+/** What CNI cuts names of chains off at. */
+const longestChain = 28;
+
 /**
  * From the text of `iptables-save`, the input for `iptables-restore --noflush` that removes every rule
  * and chain made for the network. Chains that CNI networks share go too when nobody else uses them; the
  * plugins make them anew when they need them. Empty when there is nothing to do.
+ *
+ * A plugin that was killed may leave a chain in which nothing says whose it is: those of `sandboxes` are told by
+ * their names.
  */
-export function ruleRemovalScript(saved: string, network: PodNetwork): string {
+export function ruleRemovalScript(
+  saved: string,
+  network: PodNetwork,
+  sandboxes: readonly string[] = [],
+): string {
   const range = parseRange(network.subnet);
   const inSubnet = (rule: string): boolean =>
     [...rule.matchAll(/ -[sd] ([\d./]+)/g)].some(([, cidr]) => {
       const { first, last } = parseRange(cidr ?? '');
       return first >= range.first && last <= range.last;
     });
+  const named = new Set(sandboxes.flatMap((sandbox) => sandboxChains(network, sandbox)));
   const output: string[] = [];
   for (const section of saved.split(/^(?=\*)/m)) {
     const lines = section.split('\n');
@@ -143,6 +160,8 @@ export function ruleRemovalScript(saved: string, network: PodNetwork): string {
 
     const own = rules.filter((rule) => rule.includes(`\\"${network.name}\\"`) || inSubnet(rule));
     const ownChains = new Set(own.map(targetOf).filter((chain) => chain !== '' && !sharedChains.test(chain)));
+    const declared = lines.flatMap((line) => /^:(CNI-\S+)/.exec(line)?.[1] ?? []);
+    for (const chain of declared) if (named.has(chain)) ownChains.add(chain);
     const kept = rules.filter((rule) => !own.includes(rule) && !ownChains.has(chainOf(rule)));
     const usedByOthers =
       kept.some((rule) => !sharedChains.test(chainOf(rule)) && !sharedChains.test(targetOf(rule))) ||
@@ -150,7 +169,6 @@ export function ruleRemovalScript(saved: string, network: PodNetwork): string {
         (rule) =>
           ['CNI-HOSTPORT-DNAT', 'CNI-FORWARD'].includes(chainOf(rule)) && targetOf(rule) !== 'CNI-ADMIN',
       );
-    const declared = lines.flatMap((line) => /^:(CNI-\S+)/.exec(line)?.[1] ?? []);
     const unused = usedByOthers ? [] : declared.filter((chain) => sharedChains.test(chain));
 
     const removed = [...own, ...kept.filter((rule) => unused.includes(targetOf(rule)))].filter(
@@ -171,39 +189,53 @@ export function ruleRemovalScript(saved: string, network: PodNetwork): string {
 
 const cniResults = '/var/lib/cni/results';
 
-/** Removes bridge, interfaces, rules and remembered results of the network. Safe to repeat. */
-export async function removePodNetwork(network: PodNetwork): Promise<void> {
+/**
+ * Removes bridge, interfaces, rules and remembered results of the network, with what is left of `sandboxes` that
+ * were in it. Safe to repeat.
+ */
+export async function removePodNetwork(
+  network: PodNetwork,
+  sandboxes: readonly string[] = [],
+): Promise<void> {
   const listed = await runCommand('ip', ['-o', 'link', 'show', 'master', network.bridge]).catch(() => '');
   const ports = [...listed.matchAll(/^\d+: ([^:@]+)/gm)].map(([, name]) => name ?? '');
   for (const name of [...ports, network.bridge]) {
     // A veth may vanish by itself with its namespace, just now.
     await runCommand('ip', ['link', 'delete', name]).catch(() => {});
   }
-  if (findProgram('iptables-save') !== undefined) await removeRules(network);
+  if (findProgram('iptables-save') !== undefined) {
+    await removeRules(network, [...sandboxes, ...cachedSandboxes(network)]);
+  }
   removeCachedResults(network);
 }
 
 /** All or nothing, so it is tried again when another network changed a shared chain in between. */
-async function removeRules(network: PodNetwork, attempts = 5): Promise<void> {
-  const script = ruleRemovalScript(await runCommand('iptables-save', []), network);
+async function removeRules(network: PodNetwork, sandboxes: readonly string[], attempts = 5): Promise<void> {
+  const script = ruleRemovalScript(await runCommand('iptables-save', []), network, sandboxes);
   if (script === '') return;
   try {
     await runCommand('iptables-restore', ['--noflush', '-w', '30'], { input: script });
   } catch (error) {
     if (attempts <= 1) throw error;
-    await removeRules(network, attempts - 1);
+    await removeRules(network, sandboxes, attempts - 1);
   }
+}
+
+/** Sandboxes that the plugins' library has not been told the end of. */
+function cachedSandboxes(network: PodNetwork): string[] {
+  if (!existsSync(cniResults)) return [];
+  const own = new RegExp(`^${network.name}-([0-9a-f]+)-`);
+  return readdirSync(cniResults).flatMap((name) => own.exec(name)?.[1] ?? []);
 }
 
 /** What the plugins' library remembers of each sandbox: one file for our network, one for loopback. */
 function removeCachedResults(network: PodNetwork): void {
   try {
-    const own = new RegExp(`^${network.name}-([0-9a-f]+)-`);
-    for (const name of readdirSync(cniResults)) {
-      const sandbox = own.exec(name)?.[1];
-      if (sandbox === undefined) continue;
-      rmSync(join(cniResults, name), { force: true });
-      rmSync(join(cniResults, `cni-loopback-${sandbox}-lo`), { force: true });
+    for (const sandbox of cachedSandboxes(network)) {
+      for (const name of readdirSync(cniResults)) {
+        const isOurs = name.startsWith(`${network.name}-${sandbox}-`);
+        if (isOurs || name === `cni-loopback-${sandbox}-lo`) rmSync(join(cniResults, name), { force: true });
+      }
     }
     rmdirSync(cniResults);
     rmdirSync('/var/lib/cni');

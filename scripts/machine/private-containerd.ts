@@ -283,8 +283,9 @@ export async function stopPrivateContainerd(
   const record = readRecord(directory);
   const state = record?.state ?? join(directory, 'state');
   const running = recordedProcess(record);
+  let sandboxes: string[] = [];
   if (running !== undefined) {
-    await forgetSandboxes(`unix://${join(state, 'containerd.sock')}`);
+    sandboxes = await forgetSandboxes(`unix://${join(state, 'containerd.sock')}`);
     await endProcess(running, 5000);
   }
   await killContainers(join(state, 'containerd.sock'), join(state, 'runc'));
@@ -292,7 +293,7 @@ export async function stopPrivateContainerd(
   await unmountBelow(state);
   await unmountBelow(directory);
   if (record !== undefined) {
-    await removePodNetwork(record.network);
+    await removePodNetwork(record.network, sandboxes);
     await restoreForwarding(record);
   }
   rmSync(state, { recursive: true, force: true });
@@ -303,10 +304,11 @@ export async function stopPrivateContainerd(
 
 /**
  * Lets containerd itself remove its pods, so that it does not list dead ones when it starts again. What
- * fails here (it may hang or be broken) is killed afterwards anyway.
+ * fails here (it may hang or be broken) is killed afterwards anyway. Resolves to the sandboxes that were there.
  */
-async function forgetSandboxes(endpoint: string): Promise<void> {
+async function forgetSandboxes(endpoint: string): Promise<string[]> {
   const queue = await listSandboxes(endpoint).catch(() => []);
+  const ids = queue.map(({ id }) => id);
   const worker = async (): Promise<void> => {
     for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
       await removeSandbox(endpoint, next.id).catch(() => {});
@@ -316,6 +318,7 @@ async function forgetSandboxes(endpoint: string): Promise<void> {
     Promise.all([worker(), worker(), worker(), worker()]),
     pause(60_000, undefined, { ref: false }),
   ]);
+  return ids;
 }
 
 /** Off again if it was off before, unless another bridge has come that may need it. */

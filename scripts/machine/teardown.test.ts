@@ -8,6 +8,7 @@ import { test } from 'node:test';
 import { runCommand } from './command.ts';
 import {
   endProcess,
+  endProcessesOf,
   mountsBelow,
   parseCrunStatus,
   parseRuncState,
@@ -76,5 +77,30 @@ test('stacked and busy mounts are unmounted', async () => {
     user.kill('SIGKILL');
     await once(user, 'exit');
     rmSync(directory, { recursive: true });
+  }
+});
+
+test('processes that name a directory in their command or environment are killed, and no others', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'kubelet-ts-teardown-'));
+  const start = (name: string, env: NodeJS.ProcessEnv = {}) =>
+    spawn('sh', ['-c', 'echo ready; read line', name], {
+      stdio: ['pipe', 'pipe', 'ignore'],
+      env: { PATH: process.env['PATH'], ...env },
+    });
+  const children = [
+    start(`--root-dir=${directory}/agent`),
+    start('test', { DIRECTORY: `${directory}/work` }),
+    start('somebody else'),
+  ];
+  try {
+    const exits = children.map((child) => once(child, 'exit'));
+    await Promise.all(children.map((child) => once(child.stdout, 'data')));
+    await endProcessesOf(directory);
+    assert.deepEqual(await exits[0], [null, 'SIGKILL']);
+    assert.deepEqual(await exits[1], [null, 'SIGKILL']);
+    assert.ok(readProcess(children[2]?.pid ?? 0) !== undefined);
+  } finally {
+    for (const child of children) child.kill('SIGKILL');
+    rmSync(directory, { recursive: true, force: true });
   }
 });

@@ -82,6 +82,26 @@ export async function endProcess(entry: ProcessEntry, grace: number): Promise<vo
   await waitUntilGone([entry], 5000);
 }
 
+/** Kills every process, this one aside, whose command or environment names a directory. */
+export async function endProcessesOf(directory: string): Promise<void> {
+  // One that is killed may have started another since it was looked for.
+  for (let round = 0; round < 5; round++) {
+    const doomed = readProcesses().filter((entry) => entry.pid !== process.pid && names(entry, directory));
+    if (doomed.length === 0) return;
+    for (const { pid } of doomed) signal(pid, 'SIGKILL');
+    await waitUntilGone(doomed, 5000);
+  }
+}
+
+function names({ pid, command }: ProcessEntry, directory: string): boolean {
+  if (command.some((part) => part.includes(directory))) return true;
+  try {
+    return readFileSync(`/proc/${pid}/environ`, 'utf8').includes(directory);
+  } catch {
+    return false; // It is gone.
+  }
+}
+
 /** What the OCI runtime wrote about the containers of one containerd. */
 export interface ContainerRecord {
   init: { pid: number; started: string };
