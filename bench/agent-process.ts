@@ -77,6 +77,16 @@ export class AgentProcess {
     });
   }
 
+  /** Seconds until the whole answer to a question at the read-only port is there. */
+  async scrape(path: string): Promise<number> {
+    const { podsPort, stop } = this.#start;
+    const before = now();
+    const answer = await fetch(`http://127.0.0.1:${podsPort}${path}`, { signal: stop });
+    const text = await answer.arrayBuffer();
+    if (!answer.ok || text.byteLength === 0) throw new Error(`${path} answered ${answer.status}`);
+    return (now() - before) / 1000;
+  }
+
   async #since(reached: () => Promise<boolean>): Promise<number> {
     const { stop, logFile } = this.#start;
     while (!(await reached().catch(() => false))) {

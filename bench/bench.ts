@@ -20,8 +20,24 @@ import { renderTable } from './table.ts';
 
 const checkout = join(import.meta.dirname, '..');
 
-const full: Repetitions = { one: 16, thirty: 2, start: 10, restart: 3, idleSeconds: 60, cluster: 20 };
-const quick: Repetitions = { one: 6, thirty: 1, start: 4, restart: 1, idleSeconds: 8, cluster: 6 };
+const full: Repetitions = {
+  one: 16,
+  thirty: 2,
+  start: 10,
+  restart: 3,
+  idleSeconds: 60,
+  cluster: 20,
+  scrapes: 12,
+};
+const quick: Repetitions = {
+  one: 6,
+  thirty: 1,
+  start: 4,
+  restart: 1,
+  idleSeconds: 8,
+  cluster: 6,
+  scrapes: 4,
+};
 
 function readOptions() {
   const { values } = parseArgs({

@@ -28,6 +28,8 @@ export interface Repetitions {
   readonly idleSeconds: number;
   /** Pods of an API server, one at a time. */
   readonly cluster: number;
+  /** Questions for each kind of statistics. */
+  readonly scrapes: number;
 }
 
 export interface Play {
@@ -161,9 +163,29 @@ async function hundred(play: Play, agent: AgentProcess): Promise<void> {
   results.agent('hundredRunning', start.running);
   results.agent('cpuStart', start.cpu);
   if (chosen.has('idle')) await idle(play, agent, { memory: 'memory100', cpu: 'idle100' });
+  await scrapes(play, agent);
   const end = await agentEnds(stage, agent);
   results.agent('hundredGone', end.gone);
   results.agent('cpuEnd', end.cpu);
+}
+
+/** What those who ask for figures cost, with the pods that run now. */
+async function scrapes({ stage: { stop }, results, times, say }: Play, agent: AgentProcess): Promise<void> {
+  say('asking for statistics');
+  for (const [path, time, cpu] of [
+    ['/stats/summary', 'summaryTime', 'summaryCpu'],
+    ['/metrics/cadvisor', 'cadvisorTime', 'cadvisorCpu'],
+  ] as const) {
+    for (let round = 0; round < times.scrapes; round++) {
+      // Figures are kept for a second; each question is to be measured for.
+      await pause(1100, undefined, { signal: stop });
+      const before = agent.cpuSeconds();
+      const seconds = await agent.scrape(path);
+      if (round === 0) continue;
+      results.agent(time, seconds);
+      results.agent(cpu, agent.cpuSeconds() - before);
+    }
+  }
 }
 
 async function idle(

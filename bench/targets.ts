@@ -101,6 +101,10 @@ export const rows = {
     go: { typical: [4.9, 6.4] },
     target: { most: 3 },
   },
+  summaryTime: { work: '/stats/summary with 100 pods', unit: 's' },
+  summaryCpu: { work: '— agent CPU for it', unit: 's' },
+  cadvisorTime: { work: '/metrics/cadvisor with 100 pods', unit: 's' },
+  cadvisorCpu: { work: '— agent CPU for it', unit: 's' },
   clusterReady: {
     work: 'process start → node Ready in the cluster',
     unit: 's',

@@ -1,5 +1,13 @@
 import assert from 'node:assert/strict';
-import { closeSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import fc from 'fast-check';
@@ -23,6 +31,8 @@ const rotate = (maxFiles = 5) =>
     reopen: async () => log.reopen(),
     onTrouble: (_, error) => assert.fail(error as Error),
   });
+/** By this process, from wherever. */
+const bytesRead = () => Number(/^rchar: (\d+)$/m.exec(readFileSync('/proc/self/io', 'utf8'))?.[1]);
 const openFiles = () => readdirSync('/proc/self/fd').length;
 
 describe('reading the log of a container', () => {
@@ -78,10 +88,23 @@ describe('reading the log of a container', () => {
     const line = `${timeOfLine(0)} stdout F ${'x'.repeat(16_000)}\n`;
     for (let n = 0; n < 500; n++) log.raw(line);
     log.write(3);
+    const before = bytesRead();
     assert.equal(await log.read({ tailLines: 2 }), lines(1, 3));
-    assert.equal((await log.read({ tailLines: 100 })).split('\n').length, 101);
     const sinceMs = Date.parse(timeOfLine(1));
     assert.equal(await log.read({ sinceMs }), lines(1, 3));
+    assert.ok(bytesRead() - before < 4 * 2 ** 20, 'of 8 MiB, twice');
+    assert.equal((await log.read({ tailLines: 100 })).split('\n').length, 101);
+  });
+
+  it('reads a few blocks of a log of 1 GiB for its last lines', async () => {
+    log.reopen();
+    // A hole stands for what nobody is to read.
+    truncateSync(log.path, 2 ** 30);
+    log.raw('\n');
+    log.write(1000);
+    const before = bytesRead();
+    assert.equal(await log.read({ tailLines: 100 }), lines(900, 1000));
+    assert.ok(bytesRead() - before < 2 * 2 ** 20);
   });
 
   it('lets go of every file, also when nobody reads on', async () => {
